@@ -1,0 +1,53 @@
+# `make check` is what continuous integration runs.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --constraint constraints.txt
+PINS := pyproject.toml constraints.txt
+DEV := $(VENV)/.installed-dev
+DEMO := $(VENV)/.installed-demo
+
+# XLA shares the cores by itself; torch and BLAS would start one thread per core in every worker.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help install demo test check clean
+
+help:
+	@echo "make install  create $(VENV) with everything development needs"
+	@echo "make demo     train on CartPole into a new folder below runs/"
+	@echo "make test     run the tests"
+	@echo "make check    lint, format, types, tests"
+	@echo "make clean    remove caches and build products; keeps $(VENV), runs/ and results/"
+
+install: $(DEV)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(DEV): $(PINS) | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	touch $(DEMO) $@
+
+# The development environment holds all that the demo needs, so it also writes this stamp.
+$(DEMO): $(PINS) | $(BIN)/python
+	$(PIP) --editable '.[report]'
+	touch $@
+
+demo: $(DEMO)
+	$(BIN)/ilfo train --out runs/demo-$$(date +%Y%m%d-%H%M%S)
+
+test: $(DEV)
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS)
+
+check: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+	$(MAKE) test
+
+clean:
+	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name $(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,54 @@
+"""What MobILE asks of a discriminator: features of steps, their mean, and a cost in them."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ilfo.types import Rollout
+
+
+class AbstractFittedDiscriminator(eqx.Module):
+    """f: high where the learner goes and the expert does not."""
+
+    @abc.abstractmethod
+    def features(
+        self, state: Float[Array, " S"], next_state: Float[Array, " S"]
+    ) -> Float[Array, " D"]:
+        """ψ of one ordinary step of the learner."""
+
+    @abc.abstractmethod
+    def __call__(self, features: Float[Array, "*n D"]) -> Float[Array, "*n"]:
+        """f, before clipping."""
+
+
+class AbstractDiscriminator(eqx.Module):
+    @abc.abstractmethod
+    def init(
+        self,
+        sample: Float[Array, "n 2 F"],
+        feature_map: Callable[[Array], Array] | None,
+        *,
+        key: Array,
+    ) -> Any:
+        """`sample` holds demonstrated steps (before, after)."""
+
+    @abc.abstractmethod
+    def fit(self, state: Any, policy_mean: Float[Array, " D"], expert_mean: Float[Array, " D"]):
+        """The f of the class that tells the two mean features apart best."""
+
+    @abc.abstractmethod
+    def cost(self, state: Any, features: Float[Array, "*n D"]) -> Float[Array, "*n"]:
+        """f, clipped to its range."""
+
+    @abc.abstractmethod
+    def ending_costs(self, state: Any) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Cost per step behind a terminal state and behind a runaway one."""
+
+    @abc.abstractmethod
+    def total_features(
+        self, features: Float[Array, "N T D"], rollout: Rollout, horizon: int
+    ) -> tuple[Float[Array, " D"], Float[Array, ""]]:
+        """Σ ψ over the rollout's time up to the horizon, and that time: their ratio is E ψ."""

@@ -1,0 +1,163 @@
+"""Maximum mean discrepancy on random Fourier features (paper, 'Discriminator Update').
+
+    f_w(s) = wᵀψ(s),  ψ(s) = √(2/D) cos(Ω z(s) + φ),  Ω ~ N(0, 1/bandwidth²),  φ ~ U(0, 2π)
+    Δ      = E_π ψ - E_expert ψ,   MMD = ‖Δ‖
+    ball:       w = ζ Δ/‖Δ‖           the maximiser of wᵀΔ over ‖w‖ ≤ ζ
+    penalised:  w = Δ, shrunk onto the ball when longer than ζ   (the paper's 'exact' update)
+    averaged:   w ← P((1 - η) w + η · target)                    (the paper's gradient ascent)
+
+z(s) is the state scaled by the expert's standard deviations. Two more features, orthogonal to all
+others and of the same norm as a state's, stand for what lies behind an ending: the absorbing
+state after a terminal step, and one for imagined trajectories that ran away, where no
+demonstration ever is. The terminal state's own feature is an ordinary one.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
+from ilfo.types import Normaliser, Rollout
+
+ABSORBED, RUNAWAY = -2, -1
+"""Places of the two endings in a feature vector."""
+
+
+class FourierFeatures(eqx.Module):
+    """ψ: the input's map, its scale and the random frequencies; drawn once per run."""
+
+    frequencies: Float[Array, "D I"]
+    phases: Float[Array, " D"]
+    normaliser: Normaliser
+    pair: bool
+    feature_map: Callable[[Array], Array] | None
+
+    @property
+    def size(self) -> int:
+        return self.phases.shape[0] + 2
+
+    def __call__(self, x: Float[Array, " F"], next_x: Float[Array, " F"]) -> Float[Array, " D+2"]:
+        """ψ of one step between demonstrated quantities: states, or h(s) where h is given."""
+        z = self.normaliser(next_x)
+        if self.pair:
+            z = jnp.concatenate([self.normaliser(x), z])
+        waves = jnp.cos(self.frequencies @ z + self.phases)
+        return jnp.concatenate([jnp.sqrt(2 / waves.size) * waves, jnp.zeros(2)])
+
+    def observe(self, state: Float[Array, " S"]) -> Float[Array, " F"]:
+        """What a demonstration would hold of the learner's state."""
+        return state if self.feature_map is None else self.feature_map(state)
+
+
+class MMDState(AbstractFittedDiscriminator):
+    """A fitted discriminator."""
+
+    psi: FourierFeatures
+    w: Float[Array, " D+2"]
+
+    def features(self, state, next_state):
+        return self.psi(self.psi.observe(state), self.psi.observe(next_state))
+
+    def __call__(self, features: Float[Array, "*n D+2"]) -> Float[Array, "*n"]:
+        return features @ self.w
+
+
+class MMD(AbstractDiscriminator):
+    features: int = 256
+    """Random Fourier features; the kernel is met with an error of about 1/√features."""
+    bandwidth_quantile: float = 0.1
+    """Quantile of the distances between scaled expert states that becomes the bandwidth."""
+    input: Literal["state", "pair"] = "state"
+    """Judge the state reached, or the pair of states before and after the step."""
+    form: Literal["ball", "penalised"] = "ball"
+    """Maximise over the ball of radius zeta, or the paper's penalised problem."""
+    zeta: float = 1.0
+    """Radius of the ball."""
+    step: float = 1.0
+    """Weight of the new solution in w; 1 is the exact update, less averages over updates."""
+    clip_min: float = -1.0
+    """Lower end of the clipped cost."""
+    clip_max: float = 1.0
+    """Upper end of the clipped cost; 0 gives the never-positive cost of the released code."""
+    absorbing: bool = True
+    """Count the time behind an ending as spent in an absorbing state, in demonstrations, real
+    and imagined rollouts alike; otherwise an episode's end carries no cost of its own."""
+
+    def init(
+        self,
+        sample: Float[Array, "n 2 F"],
+        feature_map: Callable[[Array], Array] | None,
+        *,
+        key: Array,
+    ) -> MMDState:
+        """`sample` holds demonstrated steps (before, after); it sets scale and bandwidth."""
+        frequency_key, phase_key, pair_key = jax.random.split(key, 3)
+        normaliser = Normaliser.fit(sample[:, 1], jnp.ones(sample.shape[0]))
+        z = normaliser(sample)
+        z = z.reshape(z.shape[0], -1) if self.input == "pair" else z[:, 1]
+        bandwidth = distance_quantile(z, self.bandwidth_quantile, key=pair_key)
+        shape = (self.features, z.shape[1])
+        psi = FourierFeatures(
+            jax.random.normal(frequency_key, shape) / bandwidth,
+            jax.random.uniform(phase_key, (self.features,), maxval=2 * jnp.pi),
+            normaliser,
+            self.input == "pair",
+            feature_map,
+        )
+        return MMDState(psi, jnp.zeros(psi.size))
+
+    def fit(
+        self, state: MMDState, policy_mean: Float[Array, " D+2"], expert_mean: Float[Array, " D+2"]
+    ) -> MMDState:
+        difference = policy_mean - expert_mean
+        length = safe_norm(difference)
+        if self.form == "ball":
+            target = self.zeta * difference / length
+        else:
+            target = difference * jnp.minimum(1.0, self.zeta / length)
+        w = (1 - self.step) * state.w + self.step * target
+        return MMDState(state.psi, w * jnp.minimum(1.0, self.zeta / safe_norm(w)))
+
+    def cost(self, state: MMDState, features: Float[Array, "*n D+2"]) -> Float[Array, "*n"]:
+        return jnp.clip(state(features), self.clip_min, self.clip_max)
+
+    def ending_costs(self, state: MMDState) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Cost per step in the absorbing state and in the runaway one."""
+        w = state.w * float(self.absorbing)
+        clip = lambda x: jnp.clip(x, self.clip_min, self.clip_max)
+        return clip(w[ABSORBED]), clip(w[RUNAWAY])
+
+    def total_features(
+        self, features: Float[Array, "N T D+2"], rollout: Rollout, horizon: int
+    ) -> tuple[Float[Array, " D+2"], Float[Array, ""]]:
+        """Σ ψ over the rollout's time up to the horizon, and that time.
+
+        An episode that ended after n of H steps spends the other H - n in its absorbing state; an
+        episode that was merely cut off says nothing about its rest.
+        """
+        left = (horizon - 1 - rollout.elapsed).clip(min=0) * float(self.absorbing)
+        absorbed, runaway = (rollout.terminal * left).sum(), (rollout.runaway * left).sum()
+        total = jnp.einsum("ntd,nt->d", features, rollout.valid.astype(features.dtype))
+        total = total.at[ABSORBED].add(absorbed).at[RUNAWAY].add(runaway)
+        return total, rollout.valid.sum() + absorbed + runaway
+
+
+def safe_norm(x: Float[Array, " n"]) -> Float[Array, ""]:
+    """‖x‖, kept above zero so that it can be divided by."""
+    return jnp.sqrt(jnp.maximum((x**2).sum(), 1e-20))
+
+
+def distance_quantile(
+    z: Float[Array, "n I"], quantile: float, *, key: Array, pairs: int = 100_000
+) -> Float[Array, ""]:
+    """Quantile of the distances of random pairs of distinct rows, kept above zero."""
+    n = z.shape[0]
+    first_key, second_key = jax.random.split(key)
+    first = jax.random.randint(first_key, (pairs,), 0, n)
+    second = (first + jax.random.randint(second_key, (pairs,), 1, max(n, 2))) % n
+    distances = jnp.sqrt(((z[first] - z[second]) ** 2).sum(-1))
+    return jnp.maximum(jnp.quantile(distances, quantile), 1e-3)

@@ -1,0 +1,125 @@
+"""Ensemble of MLPs on normalised state differences (paper, section 'Practical Instantiation').
+
+    h_θ(s, a) = s + μ_Δ + σ_Δ · MLP_θ((s - μ_s)/σ_s, (a - μ_a)/σ_a)
+    δ(s, a)   = max over pairs of members ‖h_θi(s, a) - h_θj(s, a)‖₂
+
+The statistics come from the replay buffer at every fit, while the weights go on from where they
+were. Shapes: S states, A encoded actions, M members.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+from ilfo import training
+from ilfo.dynamics.base import AbstractDynamics, AbstractModel
+from ilfo.environments.spaces import ActionSpace
+from ilfo.types import Normaliser
+
+
+class Ensemble(AbstractModel):
+    """The fitted members, their weights stacked along a leading axis M."""
+
+    networks: eqx.nn.MLP
+    actions: ActionSpace
+    inputs: Normaliser
+    differences: Normaliser
+    noise: Float[Array, " S"]
+    """Standard deviation of `sample` around a member's mean; zero for a deterministic model."""
+
+    def means(self, state: Float[Array, " S"], action: Array) -> Float[Array, "M S"]:
+        """Every member's next state."""
+        x = self.inputs(jnp.concatenate([state, self.actions.encode(action)]))
+        out = eqx.filter_vmap(lambda network: network(x))(self.networks)
+        return state + self.differences.inverse(out)
+
+    def sample(self, state, action, *, member, key):
+        means = self.means(state, action)
+        noise = self.noise * jax.random.normal(key, state.shape)
+        return means[member % means.shape[0]] + noise
+
+    def mean(self, state, action):
+        return self.means(state, action).mean(0)
+
+    def uncertainty(self, state, action):
+        means = self.means(state, action)
+        apart = ((means[:, None] - means[None]) ** 2).sum(-1)
+        return jnp.sqrt(apart.max())
+
+
+class EnsembleState(eqx.Module):
+    model: Ensemble
+    optimiser: Any
+
+
+class EnsembleDynamics(AbstractDynamics):
+    members: int = 2
+    """Networks in the ensemble; the bonus needs at least two."""
+    width: int = 64
+    """Units in each hidden layer."""
+    depth: int = 2
+    """Hidden layers."""
+    optimiser: training.AbstractOptimiser = training.SGD()
+    """SGD with momentum as in the paper, or Adam."""
+    clip: float = 2.0
+    """Largest norm of a member's gradient."""
+    plan: training.Passes = training.Passes()
+    """Passes over the buffer per fit."""
+    warm_start: bool = True
+    """Go on from the last fit's weights; otherwise draw new ones at every fit."""
+    stochastic: bool = False
+    """Sample from a Gaussian around the prediction, with the spread of the buffer's residuals;
+    otherwise the prediction itself is the next state."""
+
+    def init(self, state_dim, actions, *, key):
+        inputs = state_dim + actions.encoded_dim
+        networks = eqx.filter_vmap(
+            lambda k: eqx.nn.MLP(inputs, state_dim, self.width, self.depth, key=k)
+        )(jax.random.split(key, self.members))
+        model = Ensemble(
+            networks,
+            actions,
+            Normaliser.identity(inputs),
+            Normaliser.identity(state_dim),
+            jnp.zeros(state_dim),
+        )
+        return EnsembleState(model, self._optimiser_state(networks))
+
+    def fit(self, state, new, buffer, *, key):
+        init_key, fit_key = jax.random.split(key)
+        if not self.warm_start:
+            state = self.init(new.state.shape[-1], state.model.actions, key=init_key)
+        model, seen = state.model, buffer.recent.items
+        x = jnp.concatenate([seen.state, jax.vmap(model.actions.encode)(seen.action)], -1)
+        inputs = Normaliser.fit(x, buffer.weight)
+        differences = Normaliser.fit(seen.next_state - seen.state, buffer.weight, floor=1e-6)
+        data = (inputs(x), differences(seen.next_state - seen.state))
+
+        networks, optimiser_state, losses = eqx.filter_vmap(
+            lambda network, opt, k: training.fit(
+                _squared_error, network, opt, self._transform(), data, buffer.recent.valid,
+                self.plan, key=k,
+            )
+        )(model.networks, state.optimiser, jax.random.split(fit_key, self.members))
+        model = Ensemble(networks, model.actions, inputs, differences, jnp.zeros_like(model.noise))
+        if self.stochastic:
+            residual = seen.next_state - jax.vmap(model.mean)(seen.state, seen.action)
+            spread = Normaliser.fit(residual, buffer.weight, floor=0.0).scale
+            model = eqx.tree_at(lambda m: m.noise, model, spread)
+        return EnsembleState(model, optimiser_state), {"model_loss": losses.mean()}
+
+    def _transform(self) -> optax.GradientTransformation:
+        return optax.chain(optax.clip_by_global_norm(self.clip), self.optimiser.build())
+
+    def _optimiser_state(self, networks):
+        return eqx.filter_vmap(self._transform().init)(eqx.filter(networks, eqx.is_inexact_array))
+
+
+def _squared_error(network, rows, weight):
+    x, target = rows
+    error = ((jax.vmap(network)(x) - target) ** 2).mean(-1)
+    return (weight * error).sum() / jnp.maximum(weight.sum(), 1.0)

@@ -1,0 +1,95 @@
+"""Gymnasium's spaces as the learner sees them: flat states, actions in [-1, 1] or numbered."""
+
+import abc
+import math
+
+import equinox as eqx
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+class ActionSpace(eqx.Module):
+    """How a policy's action reaches the model and the environment."""
+
+    @property
+    @abc.abstractmethod
+    def encoded_dim(self) -> int:
+        """Length of `encode`'s result."""
+
+    @abc.abstractmethod
+    def encode(self, action: Array) -> Float[Array, " A"]:
+        """The action as a network's input."""
+
+    @abc.abstractmethod
+    def execute(self, action: Array) -> Array:
+        """The action that is carried out when the policy draws `action`."""
+
+    @abc.abstractmethod
+    def to_environment(self, action: np.ndarray):
+        """One executed action in the environment's own units."""
+
+
+class DiscreteActions(ActionSpace):
+    count: int
+    start: int = 0
+
+    @property
+    def encoded_dim(self) -> int:
+        return self.count
+
+    def encode(self, action):
+        return jax.nn.one_hot(action, self.count)
+
+    def execute(self, action):
+        return action
+
+    def to_environment(self, action):
+        return int(action) + self.start
+
+
+class BoxActions(ActionSpace):
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def encoded_dim(self) -> int:
+        return len(self.low)
+
+    def encode(self, action):
+        return action
+
+    def execute(self, action):
+        return jnp.clip(action, -1.0, 1.0)
+
+    def to_environment(self, action):
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        scaled = low + (np.asarray(action, np.float64) + 1) / 2 * (high - low)
+        return np.clip(scaled, low, high).reshape(self.shape).astype(self.dtype)
+
+
+def action_space(space: gym.Space) -> ActionSpace:
+    if isinstance(space, gym.spaces.Discrete):
+        return DiscreteActions(int(space.n), int(space.start))
+    if not isinstance(space, gym.spaces.Box):
+        raise ValueError(f"action space is {space}, but only Box and Discrete can be learned")
+    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        raise ValueError(
+            f"action space {space} is unbounded; wrap the environment in "
+            "gymnasium.wrappers.RescaleAction or give the Box finite bounds"
+        )
+    bounds = (tuple(map(float, bound.ravel())) for bound in (space.low, space.high))
+    return BoxActions(*bounds, shape=space.shape, dtype=str(space.dtype))
+
+
+def state_dim(space: gym.Space) -> int:
+    if not isinstance(space, gym.spaces.Box):
+        raise ValueError(
+            f"observation space is {space}, but only Box observations can be imitated; "
+            "wrap the environment (for example in gymnasium.wrappers.FlattenObservation)"
+        )
+    return math.prod(space.shape)

@@ -1,0 +1,86 @@
+"""Whole episodes of a policy in real environments: for scores, for recording demonstrations.
+
+The first episodes *started* count. Taking the first to finish would prefer short ones.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from ilfo.environments.spaces import ActionSpace
+from ilfo.policies.host import HostPolicy
+from ilfo.rollout import Purpose, observe, stream_seed
+
+
+class Episode(NamedTuple):
+    states: np.ndarray
+    """(T+1, S), the last state included."""
+    actions: np.ndarray
+    """(T, ...) as executed."""
+    rewards: np.ndarray
+    """(T,)"""
+    terminal: bool
+
+
+def play(
+    environments: Sequence[gym.Env],
+    policy: HostPolicy,
+    actions: ActionSpace,
+    *,
+    episodes: int,
+    seed: int,
+    purpose: int = Purpose.EVALUATE,
+    greedy: bool = True,
+) -> Iterator[Episode]:
+    """Episode i resets with a seed of its own, whatever number of environments there is."""
+    for first in range(0, episodes, len(environments)):
+        numbers = range(first, min(first + len(environments), episodes))
+        yield from _round(
+            environments, policy, actions, [(seed, purpose, number) for number in numbers], greedy
+        )
+
+
+def _round(environments, policy, actions, names, greedy) -> list[Episode]:
+    """One episode in each of the first environments."""
+    count = len(names)
+    current = np.stack(
+        [observe(env.reset(seed=stream_seed(*name))[0]) for env, name in zip(environments, names)]
+    )
+    generators = [np.random.default_rng([*name, Purpose.ACT]) for name in names]
+    states = [[state] for state in current.copy()]
+    done: list[list] = [[] for _ in names]
+    running, terminal = list(range(count)), [False] * count
+    while running:
+        drawn = current[running][None]
+        if greedy:
+            action = policy.mode(drawn)[0]
+        else:
+            noise = [policy.draw_noise(generators[i], ()) for i in running]
+            action = policy.sample(drawn, np.stack(noise)[None])[0]
+        action = action if action.ndim == 1 else np.clip(action, -1.0, 1.0)
+        still = []
+        for i, act in zip(running, action, strict=True):
+            observation, reward, ends, stops, _ = environments[i].step(actions.to_environment(act))
+            current[i] = observe(observation)
+            states[i].append(current[i].copy())
+            done[i].append((act, reward))
+            terminal[i] = bool(ends)
+            if not (ends or stops):
+                still.append(i)
+        running = still
+    return [
+        Episode(
+            np.stack(states[i]),
+            np.stack([act for act, _ in done[i]]),
+            np.asarray([reward for _, reward in done[i]], np.float64),
+            terminal[i],
+        )
+        for i in range(count)
+    ]
+
+
+def mean_return(*args, **kwargs) -> float:
+    """Mean undiscounted return of `play`'s episodes."""
+    return float(np.mean([episode.rewards.sum() for episode in play(*args, **kwargs)]))

@@ -1,0 +1,104 @@
+"""What training needs to know of the demonstrations, gathered in two streaming passes.
+
+The first pass keeps a fixed-size uniform sample of steps, from which scales, bandwidth, start
+states and the largest norm follow; the second sums features. Neither holds more than one
+trajectory and the sample, so the set may be larger than memory.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ilfo.demonstrations import Trajectory
+from ilfo.discriminators.base import AbstractDiscriminator
+from ilfo.types import Rollout
+
+PORTION = 4096
+"""Steps whose features are computed at once."""
+
+
+class Expert(eqx.Module):
+    """The demonstrations as one compiled iteration sees them."""
+
+    mean_features: Float[Array, " D"]
+    starts: Float[Array, "n S"] | None
+    """Demonstrated states to begin imagined trajectories from; None when the demonstrations hold
+    a feature of the state instead."""
+
+
+def sample_steps(
+    trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
+) -> np.ndarray:
+    """A uniform sample (n, 2, F) of steps, all of them where there are at most `size`.
+
+    Every step draws a random rank and the smallest ranks stay: one pass, no knowledge of the
+    total. The sample is in order of its ranks.
+    """
+    kept, ranks = None, np.empty(0)
+    for trajectory in trajectories:
+        steps = np.stack([trajectory.states[:-1], trajectory.states[1:]], axis=1)
+        ranks = np.concatenate([ranks, generator.random(len(steps))])
+        kept = steps if kept is None else np.concatenate([kept, steps])
+        order = np.argsort(ranks)[:size]
+        kept, ranks = kept[order], ranks[order]
+    assert kept is not None, "demonstrations are never empty"
+    return kept
+
+
+def mean_features(
+    trajectories: Iterable[Trajectory], spec: AbstractDiscriminator, states, horizon: int
+) -> Float[Array, "K D"]:
+    """E ψ under the demonstrations for each of K discriminators (arrays with a leading K).
+
+    A trajectory that ended in a terminal state counts up to the horizon, in its absorbing state;
+    one that was cut off counts as far as it goes. Steps beyond the horizon do not count.
+    """
+
+    @eqx.filter_jit
+    def portion_sums(states, portion: Rollout):
+        def one(state):
+            psi = jax.vmap(jax.vmap(state.psi))(portion.state, portion.next_state)
+            return spec.total_features(psi, portion, horizon)
+
+        return eqx.filter_vmap(one)(states)
+
+    total, mass = 0.0, 0.0
+    for portion in _portions(_rows(trajectories, horizon)):
+        sums, masses = portion_sums(states, portion)
+        total = total + np.asarray(sums, np.float64)
+        mass = mass + np.asarray(masses, np.float64)
+    return jnp.asarray(total / np.asarray(mass)[:, None], jnp.float32)
+
+
+def _rows(trajectories: Iterable[Trajectory], horizon: int) -> Iterator[list[np.ndarray]]:
+    """Per trajectory: states before, states after, terminal, elapsed; up to the horizon."""
+    for trajectory in trajectories:
+        before, after = trajectory.states[:-1][:horizon], trajectory.states[1:][:horizon]
+        terminal = np.zeros(len(before), bool)
+        terminal[-1] = trajectory.terminal and len(trajectory.states) - 1 <= horizon
+        yield [before, after, terminal, np.arange(len(before), dtype=np.int32)]
+
+
+def _portions(rows: Iterable[list[np.ndarray]]) -> Iterator[Rollout]:
+    """The rows as rollouts of one stream and PORTION steps, the last one padded."""
+    waiting: list[np.ndarray] | None = None
+    for new in rows:
+        waiting = new if waiting is None else [np.concatenate(p) for p in zip(waiting, new)]
+        while len(waiting[0]) >= PORTION:
+            yield _as_rollout([column[:PORTION] for column in waiting], PORTION)
+            waiting = [column[PORTION:] for column in waiting]
+    if waiting is not None and len(waiting[0]):
+        count = len(waiting[0])
+        pad = lambda x: np.concatenate([x, np.zeros((PORTION - count, *x.shape[1:]), x.dtype)])
+        yield _as_rollout([pad(column) for column in waiting], count)
+
+
+def _as_rollout(columns: list[np.ndarray], count: int) -> Rollout:
+    before, after, terminal, elapsed = (jnp.asarray(column)[None] for column in columns)
+    never = jnp.zeros_like(terminal)
+    valid = (jnp.arange(PORTION) < count)[None]
+    return Rollout(before, None, after, terminal, never, never, valid, elapsed)

@@ -1,0 +1,331 @@
+"""MobILE: model-based imitation learning and exploring (paper, Algorithm 2).
+
+    repeat:
+        collect       the policy acts in the real environment
+        remember      its transitions enter a replay buffer of fixed size
+        fit dynamics  an ensemble, and what ends an episode
+        bonus         reward for going where the members disagree
+        K times:
+            imagine       trajectories of the policy in the model
+            discriminate  f_w tells imagined states from demonstrated ones
+            plan          a step of TRPO on the cost (1 - λ)·clip(f_w) - λ·b
+
+`collect` runs on the host; everything behind it is `improve`, one compiled function.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ilfo.bonus import AbstractBonus, BufferNormalised, FittedBonus
+from ilfo.buffer import Buffer
+from ilfo.discriminators.base import AbstractDiscriminator
+from ilfo.discriminators.mmd import MMD, safe_norm
+from ilfo.dynamics.base import AbstractDynamics, AbstractModel
+from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.environments.spaces import ActionSpace
+from ilfo.expert import Expert
+from ilfo.planners.base import AbstractPlanner, PlannerState
+from ilfo.planners.critic import Batch
+from ilfo.planners.trpo import TRPO
+from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.mlp import MLPPolicy
+from ilfo.rollout import imagine
+from ilfo.termination import AbstractRule, AbstractTermination, LearnedTermination
+from ilfo.trees import all_finite, filter_scan, where
+from ilfo.types import Log, Normaliser, Rollout, Transition
+
+
+class Choice(eqx.Module):
+    """The policy to return: of all that acted, the one whose real states were nearest."""
+
+    policy: AbstractPolicy
+    mmd: Float[Array, ""]
+    iteration: Int[Array, ""]
+
+
+class TrainState(eqx.Module):
+    """All that a run carries from one iteration to the next."""
+
+    planner: PlannerState
+    dynamics: Any
+    termination: Any
+    discriminator: Any
+    buffer: Buffer
+    chosen: Choice
+    key: Array
+    iteration: Int[Array, ""]
+
+    @property
+    def policy(self) -> AbstractPolicy:
+        return self.planner.policy
+
+
+class Settings(eqx.Module):
+    """Hyper-parameters of MobILE; each part is configured by constructing it."""
+
+    dynamics: AbstractDynamics = EnsembleDynamics()
+    """The model P̂ and its uncertainty."""
+    termination: AbstractTermination = LearnedTermination()
+    """What ends an imagined episode."""
+    bonus: AbstractBonus = BufferNormalised()
+    """Reward for uncertainty."""
+    discriminator: AbstractDiscriminator = MMD()
+    """What tells the learner's states from the expert's."""
+    planner: AbstractPlanner = TRPO()
+    """How the policy is improved inside the model."""
+    policy: MLPPolicy = MLPPolicy()
+    """The policy's network."""
+    weight: float = 0.1
+    """λ: share of the bonus in the cost; 0 only imitates."""
+    policy_steps: int = 10
+    """K: policy steps per iteration."""
+    refit: bool = True
+    """Fit the discriminator at every policy step; otherwise once per iteration."""
+    streams: int = 2
+    """Real streams per iteration, each of one horizon: online samples = streams · horizon."""
+    imagined_streams: int = 16
+    """Imagined trajectories per policy step, each of one horizon."""
+    expert_starts: float = 0.2
+    """Share of imagined trajectories that begin in a demonstrated state instead of a reset one."""
+    buffer_horizons: int = 10
+    """Replay buffer size, in horizons."""
+    runaway: float = 2.0
+    """An imagined state counts as lost when its normalised norm exceeds this multiple of the
+    largest one that was demonstrated or visited."""
+
+    def __post_init__(self):
+        if not 0 <= self.weight <= 1:
+            raise ValueError(f"weight (λ) is {self.weight}, but must lie in [0, 1]")
+        if not 0 <= self.expert_starts < 1:
+            raise ValueError(f"expert_starts is {self.expert_starts}, but must lie in [0, 1)")
+
+
+class Problem(eqx.Module):
+    """What is to be solved: sizes that shape every array, and the demonstrations' scales."""
+
+    state_dim: int
+    actions: ActionSpace
+    horizon: int
+    feature_map: Callable[[Array], Array] | None = None
+    """h(s), where the demonstrations hold that instead of states."""
+
+
+def init(
+    settings: Settings,
+    problem: Problem,
+    demonstrated: Float[Array, "n 2 F"],
+    *,
+    key: Array,
+) -> TrainState:
+    """A fresh state for one seed; `demonstrated` is a sample of the demonstrations' steps."""
+    keys = dict(zip(("policy", "planner", "dynamics", "termination", "discriminator", "run"),
+                    jax.random.split(key, 6), strict=True))
+    dim, actions = problem.state_dim, problem.actions
+    normaliser = Normaliser.identity(dim)
+    if problem.feature_map is None:
+        normaliser = Normaliser.fit(demonstrated[:, 1], jnp.ones(demonstrated.shape[0]))
+    policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
+    drawn = jax.eval_shape(lambda: policy.distribution(jnp.zeros(dim)).mode())
+    transition = Transition(
+        jnp.zeros(dim), jnp.zeros(drawn.shape, drawn.dtype), jnp.zeros(dim), jnp.zeros((), bool)
+    )
+    capacity = settings.buffer_horizons * problem.horizon
+    return TrainState(
+        planner=settings.planner.init(policy, dim, normaliser, key=keys["planner"]),
+        dynamics=settings.dynamics.init(dim, actions, key=keys["dynamics"]),
+        termination=settings.termination.init(dim, key=keys["termination"]),
+        discriminator=settings.discriminator.init(
+            demonstrated, problem.feature_map, key=keys["discriminator"]
+        ),
+        buffer=Buffer.empty(transition, capacity, endings=500, starts=500),
+        chosen=Choice(policy, jnp.full((), jnp.inf), jnp.full((), -1, jnp.int32)),
+        key=keys["run"],
+        iteration=jnp.zeros((), jnp.int32),
+    )
+
+
+def improve(
+    settings: Settings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
+) -> tuple[TrainState, Log]:
+    """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
+    keys = dict(zip(("dynamics", "termination", "plan", "next"), jax.random.split(state.key, 4),
+                    strict=True))
+    chosen, choose_log = choose(settings, problem, state, rollout, expert)
+
+    transitions = as_transitions(problem.actions, rollout)
+    buffer = state.buffer.push(transitions, (rollout.elapsed == 0).ravel())
+    dynamics, model_log = settings.dynamics.fit(
+        state.dynamics, transitions, buffer, key=keys["dynamics"]
+    )
+    termination, ending_log = settings.termination.fit(
+        state.termination, buffer, key=keys["termination"]
+    )
+    bonus = settings.bonus.fit(dynamics.model, buffer)
+    planner = adapt_scales(problem, state, buffer)
+    world = World(dynamics.model, termination.rule, bonus, *believed(settings, planner, buffer, expert))
+
+    def policy_step(carry, now):
+        planner, discriminator = carry
+        step, key = now
+        planner, discriminator, log = plan(
+            settings, problem, world, buffer, expert, planner, discriminator, step, key=key
+        )
+        return (planner, discriminator), log
+
+    steps = (jnp.arange(settings.policy_steps), jax.random.split(keys["plan"], settings.policy_steps))
+    (planner, discriminator), plan_log = filter_scan(
+        policy_step, (planner, state.discriminator), steps
+    )
+    log = choose_log | model_log | ending_log | jax.tree.map(jnp.mean, plan_log)
+    log |= {"bonus_limit": bonus.limit, "imagined_mmd": plan_log["imagined_mmd"][-1]}
+    log |= {
+        "finite_dynamics": all_finite(dynamics.model),
+        "finite_termination": all_finite(termination),
+        "finite_discriminator": all_finite(discriminator),
+        "finite_planner": all_finite(planner),
+    }
+    return TrainState(
+        planner, dynamics, termination, discriminator, buffer, chosen, keys["next"],
+        state.iteration + 1,
+    ), log
+
+
+class World(eqx.Module):
+    """The learned environment in which the policy is improved."""
+
+    model: AbstractModel
+    rule: AbstractRule
+    bonus: FittedBonus
+    normaliser: Normaliser
+    radius: Float[Array, ""]
+    """Normalised norm beyond which the model is not believed."""
+
+
+def choose(settings, problem, state: TrainState, rollout: Rollout, expert) -> tuple[Choice, Log]:
+    """Keep the policy that acted if its real states came nearer to the demonstrations than any
+    before, time behind endings included. No reward is involved."""
+    features = jax.vmap(jax.vmap(state.discriminator.features))(rollout.state, rollout.next_state)
+    total, time = settings.discriminator.total_features(features, rollout, problem.horizon)
+    mmd = safe_norm(total / time - expert.mean_features)
+    candidate = Choice(state.policy, mmd, state.iteration)
+    return where(mmd < state.chosen.mmd, candidate, state.chosen), {"mmd": mmd}
+
+
+def plan(
+    settings: Settings,
+    problem: Problem,
+    world: World,
+    buffer: Buffer,
+    expert: Expert,
+    planner: PlannerState,
+    discriminator: Any,
+    step: Int[Array, ""],
+    *,
+    key: Array,
+) -> tuple[PlannerState, Any, Log]:
+    """One of the K policy steps: imagine, discriminate, improve."""
+    start_key, imagine_key, update_key = jax.random.split(key, 3)
+    starts, from_reset = draw_starts(settings, buffer, expert, key=start_key)
+    rollout, uncertainty = imagine(
+        planner.policy, world.model, world.rule, problem.actions, starts,
+        (world.normaliser, world.radius), problem.horizon, key=imagine_key,
+    )
+    discriminator, batch, log = judge(
+        settings, problem, world.bonus, expert, discriminator, rollout, uncertainty, from_reset,
+        settings.refit | (step == 0),
+    )
+    planner, planner_log = settings.planner.update(planner, batch, key=update_key)
+    return planner, discriminator, log | planner_log
+
+
+def judge(
+    settings: Settings,
+    problem: Problem,
+    bonus: FittedBonus,
+    expert: Expert,
+    discriminator: Any,
+    rollout: Rollout,
+    uncertainty: Float[Array, "N T"],
+    from_reset: Bool[Array, " N"],
+    refit: Bool[Array, ""],
+) -> tuple[Any, Batch, Log]:
+    """Fit f_w against imagined states and put the price (1 - λ)·clip(f_w) - λ·b on every step.
+
+    Only trajectories that began in a reset state tell where the policy goes by itself.
+    """
+    spec, share = settings.discriminator, settings.weight
+    features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
+    own = jax.tree.map(
+        lambda x: x & from_reset[:, None],
+        {"valid": rollout.valid, "terminal": rollout.terminal, "runaway": rollout.runaway},
+    )
+    total, time = spec.total_features(features, rollout._replace(**own), problem.horizon)
+    mean = total / jnp.maximum(time, 1.0)
+    discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
+
+    bonuses = bonus(uncertainty)
+    cost = (1 - share) * spec.cost(discriminator, features) - share * bonuses
+    behind_terminal, behind_runaway = spec.ending_costs(discriminator)
+    batch = Batch(rollout, cost, (1 - share) * behind_terminal, (1 - share) * behind_runaway)
+    seen = lambda x: jnp.where(rollout.valid, x, 0).sum() / jnp.maximum(rollout.valid.sum(), 1)
+    log = {
+        "imagined_mmd": safe_norm(mean - expert.mean_features),
+        "cost": seen(cost),
+        "bonus": seen(bonuses),
+        "imagined_length": rollout.valid.sum() / rollout.valid.shape[0],
+        "runaway_share": rollout.runaway.any(1).mean(),
+    }
+    return discriminator, batch, log
+
+
+def draw_starts(
+    settings: Settings, buffer: Buffer, expert: Expert, *, key: Array
+) -> tuple[Float[Array, "N S"], Bool[Array, " N"]]:
+    """Reset states, and a share of demonstrated ones; the mask tells which are reset states."""
+    reset_key, expert_key = jax.random.split(key)
+    count = settings.imagined_streams
+    borrowed = 0 if expert.starts is None else round(settings.expert_starts * count)
+    starts = buffer.starts.sample(count, key=reset_key)
+    from_reset = jnp.arange(count) < count - borrowed
+    if expert.starts is not None and borrowed:
+        index = jax.random.randint(expert_key, (borrowed,), 0, expert.starts.shape[0])
+        starts = starts.at[count - borrowed :].set(expert.starts[index])
+    return starts, from_reset
+
+
+def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> PlannerState:
+    """Where demonstrations do not show states, the first collection sets the networks' scales."""
+    if problem.feature_map is None:
+        return state.planner
+    fitted = Normaliser.fit(buffer.recent.items.state, buffer.weight)
+    scales = lambda p: (p.policy.normaliser, p.critic.critic.normaliser)
+    adapted = eqx.tree_at(scales, state.planner, (fitted, fitted))
+    return where(state.iteration == 0, adapted, state.planner)
+
+
+def believed(
+    settings: Settings, planner: PlannerState, buffer: Buffer, expert: Expert
+) -> tuple[Normaliser, Float[Array, ""]]:
+    """The ball of states, in the policy's units, in which imagined trajectories are trusted."""
+    normaliser = planner.critic.critic.normaliser
+    norm = lambda x: jnp.sqrt((normaliser(x) ** 2).sum(-1))
+    radius = jnp.where(buffer.recent.valid, norm(buffer.recent.items.next_state), 0).max()
+    if expert.starts is not None:
+        radius = jnp.maximum(radius, norm(expert.starts).max())
+    return normaliser, settings.runaway * radius
+
+
+def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
+    flat = lambda x: x.reshape(-1, *x.shape[2:])
+    return Transition(
+        flat(rollout.state),
+        actions.execute(flat(rollout.action)),
+        flat(rollout.next_state),
+        flat(rollout.terminal),
+    )
+

@@ -1,0 +1,43 @@
+"""What every planner promises: a better policy from a batch of trajectories with costs.
+
+MobILE makes the batch in its model, expert training and adversarial methods in the environment.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ilfo.planners.critic import Batch, CriticState
+from ilfo.policies.base import AbstractPolicy
+from ilfo.types import Log, Normaliser
+
+
+class PlannerState(eqx.Module):
+    policy: AbstractPolicy
+    critic: CriticState
+    optimiser: Any
+    """Of the policy; None where the method has none."""
+
+
+class AbstractPlanner(eqx.Module):
+    @abc.abstractmethod
+    def init(
+        self, policy: AbstractPolicy, state_dim: int, normaliser: Normaliser, *, key: Array
+    ) -> PlannerState: ...
+
+    @abc.abstractmethod
+    def update(
+        self, state: PlannerState, batch: Batch, *, key: Array
+    ) -> tuple[PlannerState, Log]:
+        """One improvement. The log has at least `kl`, `accepted`, `critic_loss`, `entropy`."""
+
+
+def whiten(x: Float[Array, "*n"], valid: Bool[Array, "*n"]) -> Float[Array, "*n"]:
+    """Zero mean and unit deviation over the valid entries; zero elsewhere."""
+    count = jnp.maximum(valid.sum(), 1)
+    mean = jnp.where(valid, x, 0).sum() / count
+    centred = jnp.where(valid, x - mean, 0)
+    return centred / (jnp.sqrt((centred**2).sum() / count) + 1e-8)

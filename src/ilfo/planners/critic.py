@@ -1,0 +1,121 @@
+"""State values and advantages of costs.
+
+    δ_t = c_t + γ V(s_{t+1}) - V(s_t),   A_t = δ_t + γλ A_{t+1}
+
+Behind a terminal or runaway step V(s_{t+1}) is the closed form c/(1 - γ) of staying in an
+absorbing state of cost c for good; behind a cut the critic's own estimate stands in and the sum
+stops. The critic's network predicts (1 - γ) V, which is of the size of one step's cost.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ilfo import training
+from ilfo.types import Normaliser, Rollout
+
+
+class Batch(eqx.Module):
+    """What a planner improves a policy from."""
+
+    rollout: Rollout
+    cost: Float[Array, "N T"]
+    terminal_cost: Float[Array, ""]
+    """Cost of every further step behind a terminal state; 0 where nothing follows."""
+    runaway_cost: Float[Array, ""]
+
+
+class Critic(eqx.Module):
+    network: eqx.nn.MLP
+    normaliser: Normaliser
+    scale: float
+
+    def __call__(self, state: Float[Array, " S"]) -> Float[Array, ""]:
+        return self.scale * self.network(jax.lax.stop_gradient(self.normaliser)(state))
+
+
+class CriticState(eqx.Module):
+    critic: Critic
+    optimiser: Any
+
+
+class GAECritic(eqx.Module):
+    """Generalised advantage estimation with a learned baseline."""
+
+    discount: float = 0.995
+    """γ, below 1."""
+    trace: float = 0.97
+    """GAE's λ: 1 sums whole returns, 0 trusts the critic after one step."""
+    width: int = 128
+    """Units in each of the two hidden layers."""
+    optimiser: training.AbstractOptimiser = training.Adam(1e-3, 1e-5)
+    plan: training.Passes = training.Passes(passes=1, batch_size=256)
+    """Passes over each batch of rollouts."""
+
+    def __post_init__(self):
+        if not 0 <= self.discount < 1:
+            raise ValueError(f"discount is {self.discount}, but must lie in [0, 1)")
+
+    def init(self, state_dim: int, normaliser: Normaliser, *, key: Array) -> CriticState:
+        network = eqx.nn.MLP(state_dim, "scalar", self.width, 2, key=key)
+        critic = Critic(network, normaliser, 1 / (1 - self.discount))
+        return CriticState(critic, self.optimiser.build().init(_params(critic)))
+
+    def estimate(
+        self, critic: Critic, batch: Batch
+    ) -> tuple[Float[Array, "N T"], Float[Array, "N T"]]:
+        """Advantages, and the returns that the critic is fitted to."""
+        rollout = batch.rollout
+        values = jax.vmap(jax.vmap(critic))
+        behind = values(rollout.next_state)
+        behind = jnp.where(rollout.terminal, self.absorbed_value(batch.terminal_cost), behind)
+        behind = jnp.where(rollout.runaway, self.absorbed_value(batch.runaway_cost), behind)
+        now = values(rollout.state)
+        advantage = gae(
+            batch.cost + self.discount * behind - now,
+            rollout.ended | rollout.cut | ~rollout.valid,
+            self.discount * self.trace,
+        )
+        return advantage, advantage + now
+
+    def absorbed_value(self, cost: Float[Array, ""]) -> Float[Array, ""]:
+        return cost / (1 - self.discount)
+
+    def fit(
+        self, state: CriticState, batch: Batch, returns: Float[Array, "N T"], *, key: Array
+    ) -> tuple[CriticState, Float[Array, ""]]:
+        def loss(critic, rows, weight):
+            x, target = rows
+            error = (jax.vmap(critic)(x) - target) / critic.scale
+            return (weight * error**2).sum() / jnp.maximum(weight.sum(), 1.0)
+
+        rollout = batch.rollout
+        rows = (rollout.state.reshape(-1, rollout.state.shape[-1]), returns.ravel())
+        critic, optimiser, value = training.fit(
+            loss, state.critic, state.optimiser, self.optimiser.build(), rows,
+            rollout.valid.ravel(), self.plan, key=key,
+        )
+        return CriticState(critic, optimiser), value
+
+
+def gae(
+    delta: Float[Array, "N T"], stop: Array, decay: float | Array
+) -> Float[Array, "N T"]:
+    """A_t = δ_t + decay · A_{t+1}, where A_{t+1} does not count behind a stop."""
+
+    def back(later, step):
+        delta, stop = step
+        now = delta + decay * jnp.where(stop, 0.0, later)
+        return now, now
+
+    _, advantage = jax.lax.scan(
+        back, jnp.zeros(delta.shape[0]), (delta.T, stop.T), reverse=True
+    )
+    return advantage.T
+
+
+def _params(critic: Critic):
+    return eqx.filter(critic, eqx.is_inexact_array)

@@ -1,0 +1,72 @@
+"""Proximal policy optimisation: minibatch ascent on a surrogate whose gain is clipped.
+
+    minimise  E max(r A, clip(r, 1 - ε, 1 + ε) A) - entropy bonus,  r = π(a|s)/π_old(a|s)
+
+A is of costs, hence the maximum where the usual form for rewards has a minimum.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from ilfo import training
+from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
+from ilfo.planners.critic import GAECritic
+
+
+class PPO(AbstractPlanner):
+    clip: float = 0.2
+    """ε: how far the ratio may go before its gain stops counting."""
+    entropy: float = 0.0
+    """Weight of the entropy bonus."""
+    max_gradient: float = 0.5
+    """Largest gradient norm."""
+    optimiser: training.AbstractOptimiser = training.Adam(3e-4, 1e-5)
+    plan: training.Passes = training.Passes(passes=10, batch_size=256)
+    """Passes over each batch of rollouts."""
+    critic: GAECritic = GAECritic()
+    """Advantages and their baseline."""
+
+    def init(self, policy, state_dim, normaliser, *, key):
+        optimiser = self._transform().init(eqx.filter(policy, eqx.is_inexact_array))
+        critic = self.critic.init(state_dim, normaliser, key=key)
+        return PlannerState(policy, critic, optimiser)
+
+    def update(self, state, batch, *, key):
+        critic_key, policy_key = jax.random.split(key)
+        advantage, returns = self.critic.estimate(state.critic.critic, batch)
+        critic, critic_loss = self.critic.fit(state.critic, batch, returns, key=critic_key)
+        valid = batch.rollout.valid.ravel()
+        flat = lambda x: x.reshape(-1, *x.shape[2:])
+        states, actions = flat(batch.rollout.state), flat(batch.rollout.action)
+        old = jax.vmap(state.policy.distribution)(states)
+        old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, actions)
+        rows = (states, actions, whiten(advantage.ravel(), valid), old_log_prob)
+        policy, optimiser, surrogate = training.fit(
+            self._loss, state.policy, state.optimiser, self._transform(), rows, valid,
+            self.plan, key=policy_key,
+        )
+        new = jax.vmap(policy.distribution)(states)
+        mean = lambda x: jnp.where(valid, x, 0).sum() / jnp.maximum(valid.sum(), 1)
+        log = {
+            "kl": mean(jax.vmap(lambda p, q: p.kl(q))(old, new)),
+            "surrogate": surrogate,
+            "accepted": jnp.ones(()),
+            "entropy": mean(jax.vmap(lambda d: d.entropy())(old)),
+            "critic_loss": critic_loss,
+        }
+        return PlannerState(policy, critic, optimiser), log
+
+    def _loss(self, policy, rows, weight):
+        states, actions, advantage, old_log_prob = rows
+        new = jax.vmap(policy.distribution)(states)
+        ratio = jnp.exp(jax.vmap(lambda d, a: d.log_prob(a))(new, actions) - old_log_prob)
+        bounded = jnp.clip(ratio, 1 - self.clip, 1 + self.clip)
+        loss = jnp.maximum(ratio * advantage, bounded * advantage)
+        loss = loss - self.entropy * jax.vmap(lambda d: d.entropy())(new)
+        return (weight * loss).sum() / jnp.maximum(weight.sum(), 1.0)
+
+    def _transform(self) -> optax.GradientTransformation:
+        clip = optax.clip_by_global_norm(self.max_gradient)
+        return optax.chain(clip, self.optimiser.build())

@@ -1,0 +1,128 @@
+"""Trust region policy optimisation; without its line search it is the natural policy gradient.
+
+    minimise  E[π(a|s)/π_old(a|s) · A(s, a)]   subject to   E KL(π_old ‖ π) ≤ kl
+    direction x: (F + damping) x = g,   step √(2 kl / xᵀFx) · x, halved until both hold
+
+F is the Hessian of the KL at the old policy: products F v are the derivative of its gradient
+along v (jvp of grad). A is of costs, so the surrogate is to be made small.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jax.scipy.sparse.linalg import cg
+from jaxtyping import Array, Float
+
+from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
+from ilfo.planners.critic import GAECritic
+from ilfo.training import shuffled_valid
+
+
+class TRPO(AbstractPlanner):
+    kl: float = 0.01
+    """Bound on the mean KL divergence of a step."""
+    cg_iterations: int = 10
+    """Conjugate gradient iterations."""
+    damping: float = 1e-3
+    """Added to the Fisher matrix's diagonal."""
+    line_search: bool = True
+    """Halve the step until KL and surrogate are in order; False gives the natural gradient."""
+    backtracks: int = 10
+    """Halvings before the step is given up."""
+    fisher_samples: int = 1000
+    """States, drawn from the batch, in the Fisher products."""
+    critic: GAECritic = GAECritic()
+    """Advantages and their baseline."""
+
+    def init(self, policy, state_dim, normaliser, *, key):
+        return PlannerState(policy, self.critic.init(state_dim, normaliser, key=key), None)
+
+    def update(self, state, batch, *, key):
+        critic_key, fisher_key = jax.random.split(key)
+        advantage, returns = self.critic.estimate(state.critic.critic, batch)
+        critic, critic_loss = self.critic.fit(state.critic, batch, returns, key=critic_key)
+        policy, log = self.step(state.policy, batch, advantage, key=fisher_key)
+        return PlannerState(policy, critic, None), log | {"critic_loss": critic_loss}
+
+    def step(self, policy, batch, advantage: Float[Array, "N T"], *, key: Array):
+        """The policy's part of the update."""
+        valid = batch.rollout.valid.ravel()
+        flat = lambda x: x.reshape(-1, *x.shape[2:])
+        states, actions = flat(batch.rollout.state), flat(batch.rollout.action)
+        advantage = whiten(advantage.ravel(), valid)
+        params, static = eqx.partition(policy, eqx.is_inexact_array)
+        origin, unravel = ravel_pytree(params)
+        rebuild = lambda vector: eqx.combine(unravel(vector), static)
+        old = jax.vmap(policy.distribution)(states)
+        old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, actions)
+        mean = lambda x: jnp.where(valid, x, 0).sum() / jnp.maximum(valid.sum(), 1)
+
+        def assess(vector) -> tuple[Array, Array]:
+            """Surrogate and mean KL."""
+            new = jax.vmap(rebuild(vector).distribution)(states)
+            log_prob = jax.vmap(lambda d, a: d.log_prob(a))(new, actions)
+            surrogate = mean(jnp.exp(log_prob - old_log_prob) * advantage)
+            return surrogate, mean(jax.vmap(lambda p, q: p.kl(q))(old, new))
+
+        gradient = jax.grad(lambda vector: assess(vector)[0])(origin)
+        product = fisher_product(policy, self._fisher_states(states, valid, key), self.damping)
+        direction, _ = cg(product, -gradient, maxiter=self.cg_iterations, tol=1e-6)
+        curvature = direction @ product(direction)
+        # a failed solve can give a direction without curvature: then there is no step to take
+        usable = jnp.isfinite(curvature) & (curvature > 0)
+        size = jnp.sqrt(2 * self.kl / jnp.where(usable, curvature, 1.0))
+        full_step = jnp.where(usable, size, 0.0) * jnp.nan_to_num(direction)
+
+        vector, accepted, tries = origin + full_step, usable, jnp.ones((), jnp.int32)
+        if self.line_search:
+            vector, accepted, tries = self._search(assess, origin, full_step)
+        surrogate, kl = assess(vector)
+        log = {
+            "kl": kl,
+            "surrogate": surrogate,
+            "accepted": accepted.astype(jnp.float32),
+            "line_search_tries": tries.astype(jnp.float32),
+            "entropy": mean(jax.vmap(lambda d: d.entropy())(old)),
+        }
+        return rebuild(vector), log
+
+    def _search(self, assess, origin, full_step):
+        def acceptable(vector):
+            surrogate, kl = assess(vector)
+            return (surrogate < 0) & (kl <= self.kl)
+
+        def halve(carry):
+            tries, _ = carry
+            return tries + 1, acceptable(origin + 0.5**tries * full_step)
+
+        tries, found = jax.lax.while_loop(
+            lambda carry: ~carry[1] & (carry[0] < self.backtracks),
+            halve,
+            (jnp.zeros((), jnp.int32), jnp.zeros((), bool)),
+        )
+        fraction = jnp.where(found, 0.5 ** (tries - 1), 0.0)
+        return origin + fraction * full_step, found, tries
+
+    def _fisher_states(self, states, valid, key):
+        order = shuffled_valid(valid, key=key)
+        count = jnp.maximum(valid.sum(), 1)
+        return states[order[jnp.arange(min(self.fisher_samples, states.shape[0])) % count]]
+
+
+def fisher_product(policy, states: Float[Array, "n S"], damping: float):
+    """v ↦ (F + damping) v, with F the Hessian of E KL(π ‖ ·) at π, on flattened parameters."""
+    params, static = eqx.partition(policy, eqx.is_inexact_array)
+    origin, unravel = ravel_pytree(params)
+    old = jax.vmap(policy.distribution)(states)
+
+    def kl(vector):
+        new = jax.vmap(eqx.combine(unravel(vector), static).distribution)(states)
+        return jax.vmap(lambda p, q: p.kl(q))(old, new).mean()
+
+    return lambda v: jax.jvp(jax.grad(kl), (origin,), (v,))[1] + damping * v
+
+
+def natural_policy_gradient(**fields) -> TRPO:
+    """NPG: the normalised natural gradient step, taken unseen."""
+    return TRPO(line_search=False, **fields)

@@ -1,0 +1,77 @@
+"""What every policy promises: a distribution over actions for one state."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+
+class AbstractDistribution(eqx.Module):
+    @abc.abstractmethod
+    def sample(self, *, key: Array) -> Array: ...
+
+    @abc.abstractmethod
+    def mode(self) -> Array: ...
+
+    @abc.abstractmethod
+    def log_prob(self, action: Array) -> Float[Array, ""]: ...
+
+    @abc.abstractmethod
+    def kl(self, other: "AbstractDistribution") -> Float[Array, ""]:
+        """KL(self ‖ other); both of the same kind."""
+
+    @abc.abstractmethod
+    def entropy(self) -> Float[Array, ""]: ...
+
+
+class Categorical(AbstractDistribution):
+    logits: Float[Array, " n"]
+
+    def sample(self, *, key):
+        return jax.random.categorical(key, self.logits).astype(jnp.int32)
+
+    def mode(self) -> Int[Array, ""]:
+        return jnp.argmax(self.logits).astype(jnp.int32)
+
+    def log_prob(self, action):
+        return jax.nn.log_softmax(self.logits)[action]
+
+    def kl(self, other):
+        mine, others = jax.nn.log_softmax(self.logits), jax.nn.log_softmax(other.logits)
+        return (jnp.exp(mine) * (mine - others)).sum()
+
+    def entropy(self):
+        mine = jax.nn.log_softmax(self.logits)
+        return -(jnp.exp(mine) * mine).sum()
+
+
+class Gaussian(AbstractDistribution):
+    """Independent in each dimension."""
+
+    mean: Float[Array, " A"]
+    log_std: Float[Array, " A"]
+
+    def sample(self, *, key):
+        return self.mean + jnp.exp(self.log_std) * jax.random.normal(key, self.mean.shape)
+
+    def mode(self):
+        return self.mean
+
+    def log_prob(self, action):
+        z = (action - self.mean) * jnp.exp(-self.log_std)
+        return (-0.5 * z**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi)).sum()
+
+    def kl(self, other):
+        ratio = jnp.exp(2 * (self.log_std - other.log_std))
+        shift = (self.mean - other.mean) * jnp.exp(-other.log_std)
+        return (other.log_std - self.log_std + 0.5 * (ratio + shift**2 - 1)).sum()
+
+    def entropy(self):
+        return (self.log_std + 0.5 * jnp.log(2 * jnp.pi * jnp.e)).sum()
+
+
+class AbstractPolicy(eqx.Module):
+    @abc.abstractmethod
+    def distribution(self, state: Float[Array, " S"]) -> AbstractDistribution: ...

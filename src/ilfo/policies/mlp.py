@@ -1,0 +1,62 @@
+"""Tanh networks that give a categorical or a Gaussian over actions.
+
+The last layer starts near zero: the first policy is close to uniform (or to N(0, σ₀²)) whatever
+the states look like, which is what the first exploration wants.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ilfo.environments.spaces import ActionSpace, DiscreteActions
+from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
+from ilfo.types import Normaliser
+
+
+class CategoricalMLP(AbstractPolicy):
+    network: eqx.nn.MLP
+    normaliser: Normaliser
+
+    def distribution(self, state):
+        return Categorical(self.network(jax.lax.stop_gradient(self.normaliser)(state)))
+
+
+class GaussianMLP(AbstractPolicy):
+    network: eqx.nn.MLP
+    log_std: Float[Array, " A"]
+    normaliser: Normaliser
+    log_std_min: float
+    log_std_max: float
+
+    def distribution(self, state):
+        mean = self.network(jax.lax.stop_gradient(self.normaliser)(state))
+        return Gaussian(mean, jnp.clip(self.log_std, self.log_std_min, self.log_std_max))
+
+
+class MLPPolicy(eqx.Module):
+    """Hyper-parameters of a policy network; the action space decides which kind it is."""
+
+    width: int = 64
+    """Units in each hidden layer."""
+    depth: int = 2
+    """Hidden layers."""
+    initial_log_std: float = -0.5
+    """Logarithm of the first standard deviation (Box actions only; the Box is [-1, 1])."""
+    log_std_min: float = -2.5
+    """Lower bound of that logarithm: exploration never quite ends."""
+    log_std_max: float = 1.0
+    """Upper bound of that logarithm."""
+
+    def init(
+        self, state_dim: int, actions: ActionSpace, normaliser: Normaliser, *, key: Array
+    ) -> AbstractPolicy:
+        network = eqx.nn.MLP(
+            state_dim, actions.encoded_dim, self.width, self.depth, jnp.tanh, key=key
+        )
+        last = lambda net: (net.layers[-1].weight, net.layers[-1].bias)
+        network = eqx.tree_at(last, network, [0.01 * leaf for leaf in last(network)])
+        if isinstance(actions, DiscreteActions):
+            return CategoricalMLP(network, normaliser)
+        log_std = jnp.full(actions.encoded_dim, self.initial_log_std)
+        return GaussianMLP(network, log_std, normaliser, self.log_std_min, self.log_std_max)

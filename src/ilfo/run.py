@@ -1,0 +1,310 @@
+"""The directory that a training run leaves behind.
+
+config.json     everything needed to build the run again
+metrics.csv     one row per iteration and seed; equal bits on the same machine
+timings.csv     the same for wall-clock values, which never repeat
+last.npz        checkpoint of the last iteration, from which a run resumes
+best.npz        checkpoint of the policy that was chosen
+summary.json    written at the end, for other programs
+.lock           held while a process writes here; the system frees it when the process dies
+"""
+
+import fcntl
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import jax
+import numpy as np
+
+from ilfo.files import atomic_write_text, is_temporary, remove_leftovers
+
+Row = Mapping[str, Any]
+
+TABLES = ("metrics", "timings")
+CHECKPOINTS = ("last", "best")
+
+
+class RunError(ValueError):
+    """A run directory that cannot be used as asked."""
+
+
+class RunDirectory:
+    """Made by `create` or `open`; a context manager that gives the lock back."""
+
+    def __init__(self, path: Path, config: dict[str, Any], lock: BinaryIO | None):
+        self.path = path
+        self._config = config
+        self._lock = lock
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any]) -> "RunDirectory":
+        """A new run directory, open for writing; `config` is a JSON-able dict."""
+        path = Path(path)
+        text = _config_text(config)
+        _check_unused(path)
+        path.mkdir(parents=True, exist_ok=True)
+        lock = _lock(path)
+        try:
+            _check_unused(path)  # again: another process may have been quicker
+            remove_leftovers(path)
+            atomic_write_text(path / "config.json", text)
+        except BaseException:
+            lock.close()
+            raise
+        return cls(path, json.loads(text), lock)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], write: bool = False) -> "RunDirectory":
+        """An existing run directory; only with `write` is it locked and may be changed."""
+        path = Path(path)
+        config = _read_config(path)
+        lock = _lock(path) if write else None
+        if write:
+            remove_leftovers(path)
+        return cls(path, config, lock)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> "RunDirectory":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self._config
+
+    def path_of(self, checkpoint: str) -> Path:
+        """Where the checkpoint "last" or "best" lies."""
+        _check_choice("checkpoint", checkpoint, CHECKPOINTS)
+        return self.path / f"{checkpoint}.npz"
+
+    def append(self, name: str, rows: Row | Sequence[Row]) -> None:
+        """Add one row, or several, to "metrics" or "timings"; the first row sets the columns.
+
+        A cell is a number or None (an empty cell); a bool is written as 0 or 1. Every row has an
+        integer "iteration".
+        """
+        self._check_writable()
+        rows = [rows] if isinstance(rows, Mapping) else rows
+        if rows:
+            _append(self._table(name), rows)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """All complete rows, with ints as int, floats exactly as they were, empty cells None."""
+        return _read_table(self._table(name))
+
+    def cut_back(self, iteration: int) -> None:
+        """Remove the rows after `iteration` and half-written lines, from both tables."""
+        self._check_writable()
+        for name in TABLES:
+            _cut_back(self._table(name), iteration)
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write `summary.json`; NumPy and JAX values become plain, nan and inf become null."""
+        self._check_writable()
+        text = json.dumps(_plain(summary), indent=1, allow_nan=False)
+        atomic_write_text(self.path / "summary.json", text + "\n")
+
+    def read_summary(self) -> dict[str, Any]:
+        path = self.path / "summary.json"
+        if not path.is_file():
+            raise RunError(f"{self.path} has no summary.json yet; finish it with `ilfo resume`")
+        return _read_json(path)
+
+    def _table(self, name: str) -> Path:
+        _check_choice("table", name, TABLES)
+        return self.path / f"{name}.csv"
+
+    def _check_writable(self) -> None:
+        if self._lock is None:
+            raise RunError(f"{self.path} is closed or open for reading; open it with write=True")
+
+
+def versions() -> dict[str, str]:
+    """What a run depends on beside its config, by version."""
+    packages = ("ilfo", "jax", "jaxlib", "equinox", "optax", "gymnasium", "numpy")
+    found = {name: _version(name) for name in packages}
+    return {"ilfo": found.pop("ilfo"), "python": platform.python_version(), **found}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "0+unknown"  # run from a source tree that was never installed
+
+
+# The directory itself
+
+
+def _lock(path: Path) -> BinaryIO:
+    file = open(path / ".lock", "ab")  # noqa: SIM115 - stays open as long as the run directory
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise RunError(
+            f"{path} is in use by another process; wait for it, stop it, or choose another --out"
+        ) from None
+    return file
+
+
+def _check_unused(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise RunError(f"{path} is a file; choose another --out")
+    # A lock or a temporary file alone is a run that died before it had a config.
+    if path.is_dir() and any(e.name != ".lock" and not is_temporary(e) for e in path.iterdir()):
+        raise RunError(
+            f"{path} is in use: it is not empty; choose another --out, or continue the run there "
+            "with `ilfo resume`"
+        )
+
+
+def _check_choice(what: str, name: str, choices: tuple[str, ...]) -> None:
+    if name not in choices:
+        raise RunError(f"unknown {what} {name!r}; choose from {', '.join(choices)}")
+
+
+def _config_text(config: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(config), indent=1, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise RunError(f"the config of a run must be made of JSON values: {error}") from error
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.is_dir():
+        raise RunError(f"there is no run directory {path}; check the path")
+    if not (path / "config.json").is_file():
+        raise RunError(f"{path} is not a run directory: it has no config.json; check the path")
+    return _read_json(path / "config.json")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"{path} is not valid JSON: {error}; restore it") from error
+    if not isinstance(data, dict):
+        raise RunError(f"{path} holds {data!r}, expected a JSON object; restore it")
+    return data
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.generic, np.ndarray, jax.Array)):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+# Tables: lines of numbers, in which a line counts once its line break is written
+
+
+def _append(path: Path, rows: Sequence[Row]) -> None:
+    columns = _columns(path)
+    header = "" if columns else ",".join(_checked_columns(path, rows[0])) + "\n"
+    columns = columns or list(rows[0])
+    text = header + "".join(_line(path, columns, row) for row in rows)
+    with open(path, "ab") as file:
+        file.write(text.encode("utf-8"))
+        file.flush()
+        # A checkpoint on disk is only worth something with the rows that led to it.
+        os.fsync(file.fileno())
+
+
+def _columns(path: Path) -> list[str]:
+    """The header of a table, empty if there is none yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return []
+    with open(path, "rb") as file:
+        header = file.readline()
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            raise RunError(f"{path} ends in a half-written line; call cut_back before appending")
+    return header.decode("utf-8").rstrip("\n").split(",")
+
+
+def _checked_columns(path: Path, row: Row) -> list[str]:
+    for column in row:
+        if not re.fullmatch(r'[^,"\r\n]+', column):
+            raise RunError(f"{path}: {column!r} cannot name a column: no comma, quote, line break")
+    return list(row)
+
+
+def _line(path: Path, columns: list[str], row: Row) -> str:
+    missing = [column for column in columns if column not in row]
+    new = [column for column in row if column not in columns]
+    if missing or new:
+        raise RunError(
+            f"{path}: a row differs from the header: missing {missing}, not in the header {new}; "
+            "give every row the columns of the first"
+        )
+    cells = {column: _cell(path, column, row[column]) for column in columns}
+    if not re.fullmatch(r"-?\d+", cells.get("iteration", "")):
+        raise RunError(f"{path}: expected an integer 'iteration', got {row.get('iteration')!r}")
+    return ",".join(cells.values()) + "\n"
+
+
+def _cell(path: Path, column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    number = np.asarray(value).item() if np.ndim(value) == 0 else value
+    if isinstance(number, int):
+        return str(int(number))
+    if isinstance(number, float):
+        return repr(number)
+    raise RunError(f"{path}: expected a number or None as {column!r}, got {value!r}")
+
+
+def _complete_lines(path: Path) -> list[str]:
+    text = path.read_bytes() if path.exists() else b""
+    complete, line_break, _ = text.rpartition(b"\n")
+    return complete.decode("utf-8").split("\n") if line_break else []
+
+
+def _read_table(path: Path) -> list[dict[str, Any]]:
+    header, *lines = _complete_lines(path) or [""]
+    columns = header.split(",")
+    return [_parse(path, number, columns, line) for number, line in enumerate(lines, start=2)]
+
+
+def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, Any]:
+    try:
+        row = dict(zip(columns, map(_number, line.split(",")), strict=True))
+        if isinstance(row["iteration"], int):
+            return row
+    except (ValueError, KeyError):
+        pass
+    raise RunError(f"{path}, line {number}: {line!r} is no row of the columns {columns}")
+
+
+def _number(cell: str) -> int | float | None:
+    if cell == "":
+        return None
+    return int(cell) if re.fullmatch(r"-?\d+", cell) else float(cell)
+
+
+def _cut_back(path: Path, iteration: int) -> None:
+    if not path.exists():
+        return
+    header, *lines = _complete_lines(path) or [""]
+    rows = zip(lines, _read_table(path), strict=True)
+    kept = [line for line, row in rows if row["iteration"] <= iteration]
+    atomic_write_text(path, "".join(f"{line}\n" for line in [header, *kept] if line))

@@ -1,0 +1,135 @@
+"""Minibatch regression that every learned part shares: passes over a ring, early stop, optimisers.
+
+All loops have fixed lengths, so that one compiled function serves every iteration and seed.
+"""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PyTree
+
+
+class AbstractOptimiser(eqx.Module):
+    @abc.abstractmethod
+    def build(self) -> optax.GradientTransformation: ...
+
+
+class SGD(AbstractOptimiser):
+    """Gradient descent with momentum, as in the paper's table."""
+
+    learning_rate: float = 0.005
+    momentum: float = 0.99
+    nesterov: bool = True
+
+    def build(self):
+        return optax.sgd(self.learning_rate, self.momentum, self.nesterov)
+
+
+class Adam(AbstractOptimiser):
+    learning_rate: float = 1e-3
+    epsilon: float = 1e-8
+
+    def build(self):
+        return optax.adam(self.learning_rate, eps=self.epsilon)
+
+
+class Passes(eqx.Module):
+    """How often and in what portions the data are gone through."""
+
+    passes: int = 20
+    """Passes over the data per fit."""
+    batch_size: int = 256
+    """Rows per gradient step."""
+    held_out: float = 0.0
+    """Share of the data kept aside to judge each pass; 0 trains on everything."""
+    patience: int = 0
+    """Stop after this many passes without a better held-out loss and keep the best pass;
+    0 never stops."""
+
+    def __post_init__(self):
+        if self.patience and not 0 < self.held_out < 1:
+            raise ValueError(
+                f"patience={self.patience} stops on held-out loss, but held_out={self.held_out}; "
+                "set held_out to a share in (0, 1)"
+            )
+
+
+def shuffled_valid(valid: Array, *, key: Array) -> Int[Array, " n"]:
+    """All row numbers, the valid ones first, each group in random order."""
+    noise = jax.random.uniform(key, valid.shape)
+    return jnp.argsort(jnp.where(valid, noise, 2.0))
+
+
+def fit(
+    loss: Callable[[Any, PyTree, Float[Array, " b"]], Float[Array, ""]],
+    model: Any,
+    optimiser_state: PyTree,
+    optimiser: optax.GradientTransformation,
+    data: PyTree,
+    valid: Array,
+    plan: Passes,
+    *,
+    key: Array,
+) -> tuple[Any, PyTree, Float[Array, ""]]:
+    """Minimise `loss(model, rows, weight)` by passes over the valid rows of `data`.
+
+    Returns the model, the optimiser's state and the loss: of the held-out rows where there are
+    any, else the mean over the last pass.
+    """
+    capacity = valid.shape[0]
+    batch = min(plan.batch_size, capacity)
+    batches = capacity // batch
+    order_key, pass_key = jax.random.split(key)
+    order = shuffled_valid(valid, key=order_key)
+    count = jnp.maximum(valid.sum(), 1)
+    aside = (plan.held_out * count).astype(jnp.int32)
+    judged = order[: max(int(plan.held_out * capacity), 1)]
+    judged_weight = (jnp.arange(judged.shape[0]) < aside).astype(jnp.float32)
+    rows = lambda index: jax.tree.map(lambda x: x[index], data)
+
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+    ones = jnp.ones(batch)
+
+    def step(carry, rows):
+        params, state = carry
+        value, grad = jax.value_and_grad(
+            lambda p: loss(eqx.combine(p, static), rows, ones)
+        )(params)
+        update, state = optimiser.update(grad, state, params)
+        return (optax.apply_updates(params, update), state), value
+
+    def one_pass(carry, key):
+        shuffle = jax.random.permutation(key, capacity)[: batches * batch]
+        index = order[aside + shuffle % jnp.maximum(count - aside, 1)]
+        portions = jax.tree.map(lambda x: x.reshape(batches, batch, *x.shape[1:]), rows(index))
+        carry, values = jax.lax.scan(step, carry, portions)
+        return carry, values.mean()
+
+    keys = jax.random.split(pass_key, plan.passes)
+    if not plan.held_out:
+        (params, optimiser_state), values = jax.lax.scan(
+            one_pass, (params, optimiser_state), keys
+        )
+        return eqx.combine(params, static), optimiser_state, values[-1]
+
+    def judged_pass(carry, key):
+        current, best, best_value, waited = carry
+        stopped = (plan.patience > 0) & (waited >= max(plan.patience, 1))
+        current = jax.lax.cond(
+            stopped, lambda c, k: c, lambda c, k: one_pass(c, k)[0], current, key
+        )
+        value = loss(eqx.combine(current[0], static), rows(judged), judged_weight)
+        better = (value < best_value) & ~stopped
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), current[0], best)
+        waited = jnp.where(better, 0, waited + 1)
+        return (current, best, jnp.where(better, value, best_value), waited), None
+
+    start = ((params, optimiser_state), params, jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32))
+    (current, best, value, _), _ = jax.lax.scan(judged_pass, start, keys)
+    params = best if plan.patience else current[0]
+    return eqx.combine(params, static), current[1], value

@@ -1,0 +1,37 @@
+"""Pytrees whose leaves are not all arrays: choosing, scanning, checking."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+Tree = TypeVar("Tree")
+
+
+def where(condition: Bool[Array, ""], new: Tree, old: Tree) -> Tree:
+    """`new` or `old` as a whole; what is not an array must be the same in both."""
+    new_arrays, static = eqx.partition(new, eqx.is_array)
+    old_arrays = eqx.filter(old, eqx.is_array)
+    pick = lambda x, y: jnp.where(condition, x, y)
+    return eqx.combine(jax.tree.map(pick, new_arrays, old_arrays), static)
+
+
+def filter_scan(step: Callable, carry: Tree, xs: Any) -> tuple[Tree, Any]:
+    """`jax.lax.scan` for a carry with parts that are not arrays, which stay as they are."""
+    arrays, static = eqx.partition(carry, eqx.is_array)
+
+    def array_step(arrays, x):
+        carry, out = step(eqx.combine(arrays, static), x)
+        return eqx.filter(carry, eqx.is_array), out
+
+    arrays, outs = jax.lax.scan(array_step, arrays, xs)
+    return eqx.combine(arrays, static), outs
+
+
+def all_finite(tree: Any) -> Bool[Array, ""]:
+    """No NaN or infinity in any floating-point array."""
+    leaves = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
+    return jnp.all(jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves] or [jnp.asarray(True)]))

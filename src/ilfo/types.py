@@ -1,0 +1,78 @@
+"""The records that pass between the parts, with the names of their axes.
+
+Axes: N streams, T steps, S state, A action (absent for discrete actions), D features.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+Log = dict[str, Array]
+
+
+class Transition(NamedTuple):
+    """What a dynamics model learns from; any leading axes."""
+
+    state: Float[Array, "*n S"]
+    action: Any
+    """As executed: an integer, or a point of [-1, 1]^A."""
+    next_state: Float[Array, "*n S"]
+    terminal: Bool[Array, "*n"]
+    """The step ended the episode; a time limit does not count."""
+
+
+class Rollout(NamedTuple):
+    """Steps of several streams, real or imagined, in order of time."""
+
+    state: Float[Array, "N T S"]
+    action: Any
+    """As the policy drew it; `ActionSpace.execute` gives the action that was carried out."""
+    next_state: Float[Array, "N T S"]
+    terminal: Bool[Array, "N T"]
+    """The step ended the episode."""
+    runaway: Bool[Array, "N T"]
+    """The step left the region in which a learned model can be believed."""
+    cut: Bool[Array, "N T"]
+    """The record stops after this step although the episode would go on."""
+    valid: Bool[Array, "N T"]
+    """False behind the end of an imagined trajectory."""
+    elapsed: Int[Array, "N T"]
+    """Steps of the episode before this one."""
+
+    @property
+    def ended(self) -> Bool[Array, "N T"]:
+        return self.terminal | self.runaway
+
+
+class Normaliser(eqx.Module):
+    """An affine map to unit scale and back."""
+
+    shift: Float[Array, " S"]
+    scale: Float[Array, " S"]
+
+    def __call__(self, x: Float[Array, "*n S"]) -> Float[Array, "*n S"]:
+        return (x - self.shift) / self.scale
+
+    def inverse(self, z: Float[Array, "*n S"]) -> Float[Array, "*n S"]:
+        return z * self.scale + self.shift
+
+    @staticmethod
+    def fit(
+        x: Float[Array, "n S"], weight: Float[Array, " n"], floor: float = 1e-3
+    ) -> "Normaliser":
+        """Mean and standard deviation of the weighted rows.
+
+        A dimension that hardly moves is scaled as if its deviation were `floor` of the largest
+        one: without that, a constant dimension would turn rounding noise into features.
+        """
+        total = jnp.maximum(weight.sum(), 1.0)
+        mean = (weight[:, None] * x).sum(0) / total
+        std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
+        largest = std.max()
+        return Normaliser(mean, jnp.where(largest > 0, jnp.maximum(std, floor * largest), 1.0))
+
+    @staticmethod
+    def identity(dim: int) -> "Normaliser":
+        return Normaliser(jnp.zeros(dim), jnp.ones(dim))
