@@ -13,7 +13,6 @@
 `collect` runs on the host; everything behind it is `improve`, one compiled function.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ilfo.agent import Agent
 from ilfo.bonus import AbstractBonus, BufferNormalised, FittedBonus
 from ilfo.buffer import Buffer
 from ilfo.discriminators.base import AbstractDiscriminator
@@ -34,6 +34,7 @@ from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
+from ilfo.problem import Problem
 from ilfo.rollout import imagine
 from ilfo.termination import AbstractRule, AbstractTermination, LearnedTermination
 from ilfo.trees import all_finite, filter_scan, where
@@ -105,16 +106,6 @@ class Settings(eqx.Module):
             raise ValueError(f"expert_starts is {self.expert_starts}, but must lie in [0, 1)")
 
 
-class Problem(eqx.Module):
-    """What is to be solved: sizes that shape every array, and the demonstrations' scales."""
-
-    state_dim: int
-    actions: ActionSpace
-    horizon: int
-    feature_map: Callable[[Array], Array] | None = None
-    """h(s), where the demonstrations hold that instead of states."""
-
-
 def init(
     settings: Settings,
     problem: Problem,
@@ -143,7 +134,7 @@ def init(
             demonstrated, problem.feature_map, key=keys["discriminator"]
         ),
         buffer=Buffer.empty(transition, capacity, endings=500, starts=500),
-        chosen=Choice(policy, jnp.full((), jnp.inf), jnp.full((), -1, jnp.int32)),
+        chosen=Choice(policy, jnp.array(jnp.inf, jnp.float32), jnp.array(-1, jnp.int32)),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
     )
@@ -329,3 +320,14 @@ def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
         flat(rollout.terminal),
     )
 
+
+class MobILE(Agent):
+    """Learn a policy from observations alone: `MobILE(environment, demonstrations).learn(30_000)`.
+
+    See `ilfo.agent.Agent` for the arguments and for what an agent can do.
+    """
+
+    method = "mobile"
+    default_settings = Settings
+    init = staticmethod(init)
+    improve = staticmethod(improve)

@@ -19,7 +19,7 @@ from ilfo.types import Normaliser, Rollout
 class Purpose:
     """Namespaces of the random streams, so that no two purposes share a seed."""
 
-    COLLECT, ACT, EVALUATE, RECORD = range(4)
+    COLLECT, ACT, EVALUATE, RECORD, PREDICT = range(5)
 
 
 def stream_seed(*parts: int) -> int:
@@ -119,10 +119,10 @@ def imagine(
     normaliser, radius = region
 
     def stream(start: Float[Array, " S"], member: Int[Array, ""], key: Array):
-        def step(carry: tuple[Float[Array, " S"], Bool[Array, ""]], key: Array):
+        def step(carry: tuple[Float[Array, " S"], Bool[Array, ""]], randomness):
             state, alive = carry
-            act_key, model_key = jax.random.split(key)
-            action = policy.distribution(state).sample(key=act_key)
+            noise, model_key = randomness
+            action = policy.distribution(state).sample(noise)
             executed = actions.execute(action)
             reached = model.sample(state, executed, member=member, key=model_key)
             inside = ((normaliser(reached) ** 2).sum() <= radius**2) & jnp.isfinite(reached).all()
@@ -134,8 +134,12 @@ def imagine(
             goes_on = alive & ~terminal & ~runaway
             return (jnp.where(goes_on, reached, state), goes_on), (now, uncertainty)
 
-        keys = jax.random.split(key, horizon)
-        (_, going), (steps, uncertainty) = jax.lax.scan(step, (start, jnp.asarray(True)), keys)
+        act_key, model_key = jax.random.split(key)
+        noise = policy.distribution(start).noise(horizon, key=act_key)
+        randomness = (noise, jax.random.split(model_key, horizon))
+        (_, going), (steps, uncertainty) = jax.lax.scan(
+            step, (start, jnp.array(True)), randomness
+        )
         state, action, reached, terminal, runaway, valid = steps
         cut = jnp.zeros_like(valid).at[-1].set(going)
         elapsed = jnp.arange(horizon)

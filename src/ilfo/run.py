@@ -15,7 +15,6 @@ import json
 import math
 import os
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,15 +23,12 @@ import jax
 import numpy as np
 
 from ilfo.files import atomic_write_text, is_temporary, remove_leftovers
+from ilfo.tables import Row, RunError, append_rows, cut_back, read_rows
 
-Row = Mapping[str, Any]
+__all__ = ["CHECKPOINTS", "TABLES", "RunDirectory", "RunError", "versions"]
 
 TABLES = ("metrics", "timings")
 CHECKPOINTS = ("last", "best")
-
-
-class RunError(ValueError):
-    """A run directory that cannot be used as asked."""
 
 
 class RunDirectory:
@@ -99,17 +95,17 @@ class RunDirectory:
         self._check_writable()
         rows = [rows] if isinstance(rows, Mapping) else rows
         if rows:
-            _append(self._table(name), rows)
+            append_rows(self._table(name), rows)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """All complete rows, with ints as int, floats exactly as they were, empty cells None."""
-        return _read_table(self._table(name))
+        return read_rows(self._table(name))
 
     def cut_back(self, iteration: int) -> None:
         """Remove the rows after `iteration` and half-written lines, from both tables."""
         self._check_writable()
         for name in TABLES:
-            _cut_back(self._table(name), iteration)
+            cut_back(self._table(name), iteration)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write `summary.json`; NumPy and JAX values become plain, nan and inf become null."""
@@ -144,9 +140,6 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "0+unknown"  # run from a source tree that was never installed
-
-
-# The directory itself
 
 
 def _lock(path: Path) -> BinaryIO:
@@ -212,99 +205,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-# Tables: lines of numbers, in which a line counts once its line break is written
-
-
-def _append(path: Path, rows: Sequence[Row]) -> None:
-    columns = _columns(path)
-    header = "" if columns else ",".join(_checked_columns(path, rows[0])) + "\n"
-    columns = columns or list(rows[0])
-    text = header + "".join(_line(path, columns, row) for row in rows)
-    with open(path, "ab") as file:
-        file.write(text.encode("utf-8"))
-        file.flush()
-        # A checkpoint on disk is only worth something with the rows that led to it.
-        os.fsync(file.fileno())
-
-
-def _columns(path: Path) -> list[str]:
-    """The header of a table, empty if there is none yet."""
-    if not path.exists() or path.stat().st_size == 0:
-        return []
-    with open(path, "rb") as file:
-        header = file.readline()
-        file.seek(-1, os.SEEK_END)
-        if file.read() != b"\n":
-            raise RunError(f"{path} ends in a half-written line; call cut_back before appending")
-    return header.decode("utf-8").rstrip("\n").split(",")
-
-
-def _checked_columns(path: Path, row: Row) -> list[str]:
-    for column in row:
-        if not re.fullmatch(r'[^,"\r\n]+', column):
-            raise RunError(f"{path}: {column!r} cannot name a column: no comma, quote, line break")
-    return list(row)
-
-
-def _line(path: Path, columns: list[str], row: Row) -> str:
-    missing = [column for column in columns if column not in row]
-    new = [column for column in row if column not in columns]
-    if missing or new:
-        raise RunError(
-            f"{path}: a row differs from the header: missing {missing}, not in the header {new}; "
-            "give every row the columns of the first"
-        )
-    cells = {column: _cell(path, column, row[column]) for column in columns}
-    if not re.fullmatch(r"-?\d+", cells.get("iteration", "")):
-        raise RunError(f"{path}: expected an integer 'iteration', got {row.get('iteration')!r}")
-    return ",".join(cells.values()) + "\n"
-
-
-def _cell(path: Path, column: str, value: Any) -> str:
-    if value is None:
-        return ""
-    number = np.asarray(value).item() if np.ndim(value) == 0 else value
-    if isinstance(number, int):
-        return str(int(number))
-    if isinstance(number, float):
-        return repr(number)
-    raise RunError(f"{path}: expected a number or None as {column!r}, got {value!r}")
-
-
-def _complete_lines(path: Path) -> list[str]:
-    text = path.read_bytes() if path.exists() else b""
-    complete, line_break, _ = text.rpartition(b"\n")
-    return complete.decode("utf-8").split("\n") if line_break else []
-
-
-def _read_table(path: Path) -> list[dict[str, Any]]:
-    header, *lines = _complete_lines(path) or [""]
-    columns = header.split(",")
-    return [_parse(path, number, columns, line) for number, line in enumerate(lines, start=2)]
-
-
-def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, Any]:
-    try:
-        row = dict(zip(columns, map(_number, line.split(",")), strict=True))
-        if isinstance(row["iteration"], int):
-            return row
-    except (ValueError, KeyError):
-        pass
-    raise RunError(f"{path}, line {number}: {line!r} is no row of the columns {columns}")
-
-
-def _number(cell: str) -> int | float | None:
-    if cell == "":
-        return None
-    return int(cell) if re.fullmatch(r"-?\d+", cell) else float(cell)
-
-
-def _cut_back(path: Path, iteration: int) -> None:
-    if not path.exists():
-        return
-    header, *lines = _complete_lines(path) or [""]
-    rows = zip(lines, _read_table(path), strict=True)
-    kept = [line for line, row in rows if row["iteration"] <= iteration]
-    atomic_write_text(path, "".join(f"{line}\n" for line in [header, *kept] if line))

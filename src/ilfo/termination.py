@@ -109,13 +109,15 @@ class LearnedTermination(AbstractTermination):
     """An imagined state is terminal when the balanced odds of that exceed this."""
 
     def init(self, state_dim, *, key):
-        networks = eqx.filter_vmap(
-            lambda k: eqx.nn.MLP(state_dim, "scalar", self.width, 2, key=k)
-        )(jax.random.split(key, self.members))
+        networks = eqx.filter_vmap(lambda k: eqx.nn.MLP(state_dim, "scalar", self.width, 2, key=k))(
+            jax.random.split(key, self.members)
+        )
         optimiser = eqx.filter_vmap(self.optimiser.build().init)(
             eqx.filter(networks, eqx.is_inexact_array)
         )
-        rule = ClassifierRule(networks, Normaliser.identity(state_dim), jnp.asarray(OUT_OF_REACH))
+        rule = ClassifierRule(
+            networks, Normaliser.identity(state_dim), jnp.array(OUT_OF_REACH, jnp.float32)
+        )
         return ClassifierState(rule, optimiser)
 
     def fit(self, state, buffer, *, key):
@@ -131,7 +133,7 @@ class LearnedTermination(AbstractTermination):
             )
         )(state.rule.networks, state.optimiser, jax.random.split(key, self.members))
         seen = (ending & valid).any()
-        margin = jnp.where(seen, jnp.log(self.odds), OUT_OF_REACH)
+        margin = jnp.where(seen, jnp.log(self.odds), OUT_OF_REACH).astype(jnp.float32)
         rule = ClassifierRule(networks, inputs, margin)
         return ClassifierState(rule, optimiser), {"termination_loss": losses.mean()}
 

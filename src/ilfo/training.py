@@ -52,7 +52,9 @@ class Passes(eqx.Module):
     0 never stops."""
 
     def __post_init__(self):
-        if self.patience and not 0 < self.held_out < 1:
+        if not 0 <= self.held_out < 1:
+            raise ValueError(f"held_out is {self.held_out}, but must lie in [0, 1)")
+        if self.patience and not self.held_out:
             raise ValueError(
                 f"patience={self.patience} stops on held-out loss, but held_out={self.held_out}; "
                 "set held_out to a share in (0, 1)"
@@ -60,7 +62,7 @@ class Passes(eqx.Module):
 
 
 def shuffled_valid(valid: Array, *, key: Array) -> Int[Array, " n"]:
-    """All row numbers, the valid ones first, each group in random order."""
+    """All row numbers, the valid ones first and in random order."""
     noise = jax.random.uniform(key, valid.shape)
     return jnp.argsort(jnp.where(valid, noise, 2.0))
 
@@ -88,6 +90,8 @@ def fit(
     order = shuffled_valid(valid, key=order_key)
     count = jnp.maximum(valid.sum(), 1)
     aside = (plan.held_out * count).astype(jnp.int32)
+    if plan.held_out:  # without a row to judge by, every pass would look perfect
+        aside = jnp.clip(aside, 1, count - 1)
     judged = order[: max(int(plan.held_out * capacity), 1)]
     judged_weight = (jnp.arange(judged.shape[0]) < aside).astype(jnp.float32)
     rows = lambda index: jax.tree.map(lambda x: x[index], data)
@@ -124,12 +128,12 @@ def fit(
             stopped, lambda c, k: c, lambda c, k: one_pass(c, k)[0], current, key
         )
         value = loss(eqx.combine(current[0], static), rows(judged), judged_weight)
-        better = (value < best_value) & ~stopped
-        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), current[0], best)
+        better = ~stopped & ((value < best_value) | (plan.patience == 0))
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), current, best)
         waited = jnp.where(better, 0, waited + 1)
         return (current, best, jnp.where(better, value, best_value), waited), None
 
-    start = ((params, optimiser_state), params, jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32))
-    (current, best, value, _), _ = jax.lax.scan(judged_pass, start, keys)
-    params = best if plan.patience else current[0]
-    return eqx.combine(params, static), current[1], value
+    first = (params, optimiser_state)
+    start = (first, first, jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32))
+    (_, (params, optimiser_state), value, _), _ = jax.lax.scan(judged_pass, start, keys)
+    return eqx.combine(params, static), optimiser_state, value

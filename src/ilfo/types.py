@@ -67,7 +67,8 @@ class Normaliser(eqx.Module):
         A dimension that hardly moves is scaled as if its deviation were `floor` of the largest
         one: without that, a constant dimension would turn rounding noise into features.
         """
-        total = jnp.maximum(weight.sum(), 1.0)
+        total = weight.sum()
+        total = jnp.where(total > 0, total, 1.0)
         mean = (weight[:, None] * x).sum(0) / total
         std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
         largest = std.max()

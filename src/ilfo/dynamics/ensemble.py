@@ -28,8 +28,8 @@ class Ensemble(AbstractModel):
     actions: ActionSpace
     inputs: Normaliser
     differences: Normaliser
-    noise: Float[Array, " S"]
-    """Standard deviation of `sample` around a member's mean; zero for a deterministic model."""
+    noise: Float[Array, " S"] | None
+    """Standard deviation of `sample` around a member's mean; None for a deterministic model."""
 
     def means(self, state: Float[Array, " S"], action: Array) -> Float[Array, "M S"]:
         """Every member's next state."""
@@ -39,8 +39,10 @@ class Ensemble(AbstractModel):
 
     def sample(self, state, action, *, member, key):
         means = self.means(state, action)
-        noise = self.noise * jax.random.normal(key, state.shape)
-        return means[member % means.shape[0]] + noise
+        own = means[member % means.shape[0]]
+        if self.noise is None:
+            return own
+        return own + self.noise * jax.random.normal(key, state.shape)
 
     def mean(self, state, action):
         return self.means(state, action).mean(0)
@@ -85,7 +87,7 @@ class EnsembleDynamics(AbstractDynamics):
             actions,
             Normaliser.identity(inputs),
             Normaliser.identity(state_dim),
-            jnp.zeros(state_dim),
+            jnp.zeros(state_dim) if self.stochastic else None,
         )
         return EnsembleState(model, self._optimiser_state(networks))
 
@@ -105,7 +107,7 @@ class EnsembleDynamics(AbstractDynamics):
                 self.plan, key=k,
             )
         )(model.networks, state.optimiser, jax.random.split(fit_key, self.members))
-        model = Ensemble(networks, model.actions, inputs, differences, jnp.zeros_like(model.noise))
+        model = Ensemble(networks, model.actions, inputs, differences, model.noise)
         if self.stochastic:
             residual = seen.next_state - jax.vmap(model.mean)(seen.state, seen.action)
             spread = Normaliser.fit(residual, buffer.weight, floor=0.0).scale

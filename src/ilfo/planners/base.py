@@ -38,6 +38,8 @@ class AbstractPlanner(eqx.Module):
 def whiten(x: Float[Array, "*n"], valid: Bool[Array, "*n"]) -> Float[Array, "*n"]:
     """Zero mean and unit deviation over the valid entries; zero elsewhere."""
     count = jnp.maximum(valid.sum(), 1)
+    # measured from one of the entries, equal ones become exactly zero, not blown-up rounding noise
+    x = x - jnp.where(valid, x, jnp.inf).min()
     mean = jnp.where(valid, x, 0).sum() / count
     centred = jnp.where(valid, x - mean, 0)
     return centred / (jnp.sqrt((centred**2).sum() / count) + 1e-8)

@@ -10,7 +10,14 @@ from jaxtyping import Array, Float, Int
 
 class AbstractDistribution(eqx.Module):
     @abc.abstractmethod
-    def sample(self, *, key: Array) -> Array: ...
+    def noise(self, *shape: int, key: Array) -> Float[Array, "*shape n"]:
+        """The randomness of that many samples, drawn ahead of a loop; only the sizes of the
+        parameters matter. A generator inside a loop of small steps would cost more than the
+        networks."""
+
+    @abc.abstractmethod
+    def sample(self, noise: Float[Array, " n"]) -> Array:
+        """The action that one row of `noise` leads to."""
 
     @abc.abstractmethod
     def mode(self) -> Array: ...
@@ -29,8 +36,11 @@ class AbstractDistribution(eqx.Module):
 class Categorical(AbstractDistribution):
     logits: Float[Array, " n"]
 
-    def sample(self, *, key):
-        return jax.random.categorical(key, self.logits).astype(jnp.int32)
+    def noise(self, *shape, key):
+        return jax.random.gumbel(key, (*shape, self.logits.shape[-1]))
+
+    def sample(self, noise) -> Int[Array, ""]:
+        return jnp.argmax(self.logits + noise).astype(jnp.int32)
 
     def mode(self) -> Int[Array, ""]:
         return jnp.argmax(self.logits).astype(jnp.int32)
@@ -53,8 +63,11 @@ class Gaussian(AbstractDistribution):
     mean: Float[Array, " A"]
     log_std: Float[Array, " A"]
 
-    def sample(self, *, key):
-        return self.mean + jnp.exp(self.log_std) * jax.random.normal(key, self.mean.shape)
+    def noise(self, *shape, key):
+        return jax.random.normal(key, (*shape, self.mean.shape[-1]))
+
+    def sample(self, noise):
+        return self.mean + jnp.exp(self.log_std) * noise
 
     def mode(self):
         return self.mean

@@ -58,5 +58,6 @@ class MLPPolicy(eqx.Module):
         network = eqx.tree_at(last, network, [0.01 * leaf for leaf in last(network)])
         if isinstance(actions, DiscreteActions):
             return CategoricalMLP(network, normaliser)
-        log_std = jnp.full(actions.encoded_dim, self.initial_log_std)
+        # `full` would give a weak type, which the first update loses: everything compiled twice
+        log_std = self.initial_log_std * jnp.ones(actions.encoded_dim)
         return GaussianMLP(network, log_std, normaliser, self.log_std_min, self.log_std_max)

@@ -1,0 +1,49 @@
+"""The parts that a saved configuration may name, and the functions that it may refer to.
+
+Loading looks names up here and nowhere else: a file cannot make the package import anything.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ilfo.bonus import BufferNormalised, NoBonus
+from ilfo.discriminators.constant import ConstantCost
+from ilfo.discriminators.mmd import MMD
+from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.environments.spaces import BoxActions, DiscreteActions
+from ilfo.environments.tasks import TASKS
+from ilfo.planners.critic import GAECritic
+from ilfo.planners.ppo import PPO
+from ilfo.planners.trpo import TRPO
+from ilfo.policies.mlp import MLPPolicy
+from ilfo.problem import Problem
+from ilfo.termination import KnownTermination, LearnedTermination, NoTermination
+from ilfo.training import SGD, Adam, Passes
+
+COMPONENTS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        EnsembleDynamics,
+        KnownTermination,
+        LearnedTermination,
+        NoTermination,
+        BufferNormalised,
+        NoBonus,
+        MMD,
+        ConstantCost,
+        TRPO,
+        PPO,
+        GAECritic,
+        MLPPolicy,
+        SGD,
+        Adam,
+        Passes,
+        Problem,
+        BoxActions,
+        DiscreteActions,
+    )
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    f"{task.name}.terminal": task.terminal for task in TASKS.values()
+}

@@ -1,0 +1,73 @@
+"""Any Gymnasium environment, as something that can be made as often as streams are needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import gymnasium as gym
+
+Environment: TypeAlias = str | gym.Env | Callable[[], gym.Env]
+"""A registered id, an environment that knows its own spec, or a function that makes one."""
+
+
+@dataclass(frozen=True)
+class Factory:
+    """Makes copies of one environment, each with the horizon as its time limit."""
+
+    make: Callable[[], gym.Env]
+    name: str
+    horizon: int
+    observation_space: gym.Space
+    action_space: gym.Space
+
+    def several(self, count: int) -> list[gym.Env]:
+        return [self.make() for _ in range(count)]
+
+
+def factory(environment: Environment, horizon: int | None = None) -> Factory:
+    """`horizon` replaces the environment's own time limit, and is needed where it has none."""
+    if horizon is not None and (isinstance(horizon, bool) or horizon < 1):
+        raise ValueError(f"horizon is {horizon}, but must be a positive number of steps")
+    make = _maker(environment, horizon)
+    sample = make()
+    own = sample.spec.max_episode_steps if sample.spec else None
+    name = sample.spec.id if sample.spec else type(sample.unwrapped).__name__
+    limit = horizon or own
+    if limit is None:
+        raise ValueError(
+            f"{name} has no time limit and no horizon was given; say how many steps an episode "
+            "lasts at most (horizon=..., or --horizon on the command line)"
+        )
+    spaces = sample.observation_space, sample.action_space
+    sample.close()
+    return Factory(make, name, limit, *spaces)
+
+
+def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.Env]:
+    if isinstance(environment, str):
+        try:
+            gym.spec(environment)
+        except gym.error.Error as error:
+            raise ValueError(f"unknown environment {environment!r}: {error}") from error
+        return lambda: gym.make(
+            environment, max_episode_steps=horizon, disable_env_checker=True
+        )
+    if isinstance(environment, gym.Env):
+        spec = environment.spec
+        if spec is None:
+            raise ValueError(
+                f"{environment} was not made by gymnasium.make, so it cannot be copied; pass a "
+                "function that makes it instead, e.g. MobILE(lambda: MyEnv(), ...)"
+            )
+        return lambda: gym.make(spec, max_episode_steps=horizon, disable_env_checker=True)
+    if callable(environment):
+        return lambda: _limited(environment(), horizon)
+    raise ValueError(f"environment is {environment!r}, but must be an id, a gymnasium.Env or a "
+                     "function that makes one")
+
+
+def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:
+    if not isinstance(environment, gym.Env):
+        raise ValueError(f"the function that makes the environment returned {environment!r}, "
+                         "not a gymnasium.Env")
+    return gym.wrappers.TimeLimit(environment, horizon) if horizon else environment

@@ -1,0 +1,44 @@
+"""What is to be solved: the sizes and spaces that shape every array of a run."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ilfo.environments.factory import Factory
+from ilfo.environments.spaces import ActionSpace, action_space, state_dim
+
+
+class Problem(eqx.Module):
+    state_dim: int
+    actions: ActionSpace
+    horizon: int
+    demonstrated_dim: int
+    """Length of a demonstrated row: a state, or h(s) where there is a feature map."""
+    feature_map: Callable[[Array], Array] | None = None
+    """h, where the demonstrations hold h(s) instead of states."""
+
+
+def state_problem(
+    factory: Factory, demonstrated_dim: int, feature_map: Callable[[Array], Array] | None
+) -> Problem:
+    """The problem of imitating such demonstrations in that environment, or an error that says
+    why it cannot be."""
+    dim = state_dim(factory.observation_space)
+    actions = action_space(factory.action_space)
+    if feature_map is None and demonstrated_dim != dim:
+        raise ValueError(
+            f"demonstrated states have {demonstrated_dim} numbers, but observations of "
+            f"{factory.name} have {dim}; if the demonstrations hold a feature h(s) of the state, "
+            "pass that function as feature_map"
+        )
+    if feature_map is not None:
+        shape = jax.eval_shape(feature_map, jax.ShapeDtypeStruct((dim,), jnp.float32)).shape
+        if shape != (demonstrated_dim,):
+            raise ValueError(
+                f"feature_map gives shape {shape} for a state of {factory.name}, but the "
+                f"demonstrations hold rows of {demonstrated_dim} numbers"
+            )
+    return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map)

@@ -1,0 +1,290 @@
+"""What holds for every policy: its distribution, its NumPy twin and its checkpoint agree."""
+
+import math
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo import checkpoint
+from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
+from ilfo.policies.host import HostPolicy
+from ilfo.policies.mlp import MLPPolicy
+from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, small_policy
+
+KINDS = list(ACTIONS)
+STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))
+DISTRIBUTIONS = {
+    "categorical": (Categorical(jnp.array([0.3, -1.0, 1.2])), Categorical(jnp.array([1.0, 0, 0]))),
+    "gaussian": (
+        Gaussian(jnp.array([0.5, -1.0]), jnp.array([-0.3, 0.4])),
+        Gaussian(jnp.array([0.0, -0.5]), jnp.array([0.2, 0.1])),
+    ),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def policy(kind: str) -> AbstractPolicy:
+    return small_policy(kind, key=jax.random.key(0))
+
+
+def act(policy: AbstractPolicy, state, noise):
+    """Everything a distribution says."""
+    distribution, other = policy.distribution(state), policy.distribution(state + 1)
+    action = distribution.sample(noise)
+    return {
+        "action": action,
+        "mode": distribution.mode(),
+        "log_prob": distribution.log_prob(action),
+        "kl": distribution.kl(other),
+        "entropy": distribution.entropy(),
+    }
+
+
+def noise_for(policy: AbstractPolicy, *shape: int, seed: int = 1):
+    return policy.distribution(STATES[0]).noise(*shape, key=jax.random.key(seed))
+
+
+def assert_close(one, other, tolerance: float = 1e-5) -> None:
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, tolerance, tolerance), one, other)
+
+
+# Shapes and transformations
+
+
+def test_shapes_and_dtypes(kind: str, policy: AbstractPolicy) -> None:
+    width = ACTIONS[kind].encoded_dim
+    assert noise_for(policy).shape == (width,)
+    assert noise_for(policy, 4, 2).shape == (4, 2, width)
+    said = act(policy, STATES[0], noise_for(policy))
+    shape, dtype = ((), jnp.int32) if kind == "categorical" else ((2,), jnp.float32)
+    for name in ("action", "mode"):
+        assert (said[name].shape, said[name].dtype) == (shape, dtype)
+    for name in ("log_prob", "kl", "entropy"):
+        assert (said[name].shape, said[name].dtype) == ((), jnp.float32)
+
+
+def test_jit_equals_no_jit(policy: AbstractPolicy) -> None:
+    noise = noise_for(policy)
+    assert_close(eqx.filter_jit(act)(policy, STATES[0], noise), act(policy, STATES[0], noise))
+
+
+def test_vmap_equals_loop(policy: AbstractPolicy) -> None:
+    noise = noise_for(policy, len(STATES))
+    batched = jax.vmap(lambda s, n: act(policy, s, n))(STATES, noise)
+    looped = [act(policy, s, n) for s, n in zip(STATES, noise, strict=True)]
+    assert_close(batched, jax.tree.map(lambda *x: jnp.stack(x), *looped))
+
+
+def test_same_key_same_noise_same_action(policy: AbstractPolicy) -> None:
+    one, same, other = (noise_for(policy, 64, seed=seed) for seed in (1, 1, 2))
+    draw = jax.vmap(policy.distribution(STATES[0]).sample)
+    np.testing.assert_array_equal(draw(one), draw(same))
+    assert (draw(one) != draw(other)).any()
+
+
+def test_first_policy_hardly_depends_on_the_state(kind: str) -> None:
+    policy = MLPPolicy(width=6, depth=1).init(
+        STATE_DIM, ACTIONS[kind], NORMALISER, key=jax.random.key(0)
+    )
+    assert policy.distribution(STATES[0]).kl(policy.distribution(10 * STATES[1])) < 1e-3
+    if kind == "gaussian":
+        np.testing.assert_allclose(policy.distribution(STATES[0]).log_std, [-0.5, -0.5])
+
+
+def test_states_are_normalised(kind: str, policy: AbstractPolicy) -> None:
+    plain = eqx.tree_at(
+        lambda p: (p.normaliser.shift, p.normaliser.scale),
+        policy,
+        (jnp.zeros(STATE_DIM), jnp.ones(STATE_DIM)),
+    )
+    z = np.array([0.3, -0.2, 1.1])
+    state = jnp.asarray(z * [2.0, 0.5, 1.0] + [1.0, -0.5, 0.0], jnp.float32)
+    assert_close(policy.distribution(state), plain.distribution(jnp.asarray(z, jnp.float32)))
+
+
+# Probabilities
+
+
+def cells(kind: str, distribution):
+    """Probability of each cell of the action space by integrating exp(log_prob), and the map from
+    actions to cell numbers. Actions outside every cell have number -1."""
+    density = lambda actions: np.exp(np.asarray(jax.vmap(distribution.log_prob)(actions)))
+    if kind == "categorical":
+        return density(jnp.arange(3)), lambda actions: np.asarray(actions)
+    side, fine, low, high = 6, 12, -3.0, 3.0
+    step = (high - low) / (side * fine)
+    axis = low + step * (np.arange(side * fine) + 0.5)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+    mass = density(jnp.asarray(grid, jnp.float32)).reshape(side, fine, side, fine).sum((1, 3))
+
+    def number(actions):
+        index = np.floor((np.asarray(actions) - low) / (high - low) * side).astype(int)
+        inside = ((index >= 0) & (index < side)).all(-1)
+        return np.where(inside, index[:, 0] * side + index[:, 1], -1)
+
+    return (mass * step**2).ravel(), number
+
+
+def assert_frequencies(numbers: np.ndarray, probability: np.ndarray) -> None:
+    """Pearson's statistic has mean k and deviation √(2k) under the hypothesis."""
+    probability = np.append(probability, max(1 - probability.sum(), 1e-9))
+    count = np.bincount(np.where(numbers < 0, len(probability) - 1, numbers),
+                        minlength=len(probability))
+    expected = len(numbers) * probability
+    usual = expected > 5
+    assert count[~usual].sum() < 5 * (expected[~usual].sum() + 5)
+    statistic = ((count - expected)[usual] ** 2 / expected[usual]).sum()
+    assert statistic < usual.sum() + 5 * math.sqrt(2 * usual.sum())
+
+
+def test_sampling_frequencies_match_log_prob(kind: str) -> None:
+    distribution, other = DISTRIBUTIONS[kind]
+    probability, number = cells(kind, distribution)
+    drawn = jax.vmap(distribution.sample)(distribution.noise(20_000, key=jax.random.key(3)))
+    assert_frequencies(number(drawn), probability)
+    with pytest.raises(AssertionError):  # the test has the power to tell another distribution
+        assert_frequencies(number(drawn), cells(kind, other)[0])
+
+
+def test_log_prob_integrates_to_one(kind: str) -> None:
+    distribution = Gaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.5, 0.6])))
+    probability, _ = cells(kind, DISTRIBUTIONS[kind][0] if kind == "categorical" else distribution)
+    assert probability.sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_kl_is_the_expected_log_ratio(kind: str) -> None:
+    p, q = DISTRIBUTIONS[kind]
+    drawn = jax.vmap(p.sample)(p.noise(20_000, key=jax.random.key(4)))
+    ratio = np.asarray(jax.vmap(p.log_prob)(drawn) - jax.vmap(q.log_prob)(drawn), np.float64)
+    assert abs(p.kl(q) - ratio.mean()) < 4 * ratio.std() / math.sqrt(len(ratio))
+    assert p.kl(p) == pytest.approx(0, abs=1e-6)
+    assert p.kl(q) > 0.1
+    assert q.kl(p) > 0.1
+
+
+def test_entropy_is_the_expected_surprise(kind: str) -> None:
+    p, _ = DISTRIBUTIONS[kind]
+    drawn = jax.vmap(p.sample)(p.noise(20_000, key=jax.random.key(5)))
+    surprise = -np.asarray(jax.vmap(p.log_prob)(drawn), np.float64)
+    assert abs(p.entropy() - surprise.mean()) < 4 * surprise.std() / math.sqrt(len(surprise))
+
+
+def test_mode_is_most_likely(kind: str) -> None:
+    p, _ = DISTRIBUTIONS[kind]
+    drawn = jax.vmap(p.sample)(p.noise(100, key=jax.random.key(6)))
+    assert (jax.vmap(p.log_prob)(drawn) <= p.log_prob(p.mode()) + 1e-6).all()
+
+
+def test_categorical_by_hand() -> None:
+    p = Categorical(jnp.log(jnp.array([0.5, 0.25, 0.25])) + 3)  # logits need no normalisation
+    q = Categorical(jnp.log(jnp.array([0.25, 0.25, 0.5])))
+    assert p.log_prob(jnp.array(1)) == pytest.approx(math.log(0.25), rel=1e-5)
+    assert p.entropy() == pytest.approx(1.5 * math.log(2), rel=1e-5)
+    assert p.kl(q) == pytest.approx(0.25 * math.log(2), rel=1e-5)
+    assert Categorical(jnp.zeros(4)).entropy() == pytest.approx(math.log(4), rel=1e-6)
+
+
+def test_gaussian_by_hand() -> None:
+    p = Gaussian(jnp.array([1.0]), jnp.log(jnp.array([1.0])))
+    q = Gaussian(jnp.array([0.0]), jnp.log(jnp.array([2.0])))
+    # -½ (2/2)² - ln 2 - ½ ln 2π
+    assert q.log_prob(jnp.array([2.0])) == pytest.approx(-0.5 - 0.6931472 - 0.9189385, rel=1e-6)
+    # ln(2/1) + (1² + 1²)/(2·2²) - ½
+    assert p.kl(q) == pytest.approx(0.6931472 + 0.25 - 0.5, rel=1e-6)
+    # ln(1/2) + (2² + 1²)/2 - ½
+    assert q.kl(p) == pytest.approx(-0.6931472 + 2.5 - 0.5, rel=1e-6)
+    # ½ ln 2πe + ln 2
+    assert q.entropy() == pytest.approx(1.4189385 + 0.6931472, rel=1e-6)
+    both = Gaussian(jnp.array([1.0, 0.0]), jnp.log(jnp.array([1.0, 2.0])))
+    assert both.entropy() == pytest.approx(p.entropy() + q.entropy(), rel=1e-6)
+
+
+def test_standard_deviation_stays_in_its_bounds() -> None:
+    policy = small_policy("gaussian", key=jax.random.key(0))
+    policy = eqx.tree_at(lambda p: p.log_std, policy, jnp.array([-9.0, 9.0]))
+    np.testing.assert_allclose(policy.distribution(STATES[0]).log_std, [-2.5, 1.0])
+
+
+# The NumPy twin
+
+
+@pytest.fixture
+def seeds(kind: str) -> AbstractPolicy:
+    """Three policies in one, with an outlying deviation where there is one."""
+    stacked = eqx.filter_vmap(lambda key: small_policy(kind, key=key))(
+        jax.random.split(jax.random.key(8), 3)
+    )
+    scale = lambda p: p.normaliser.scale
+    stacked = eqx.tree_at(scale, stacked, scale(stacked) * jnp.array([[1.0], [2.0], [0.5]]))
+    if kind == "gaussian":
+        stacked = eqx.tree_at(
+            lambda p: p.log_std, stacked, jnp.array([[0.2, -9.0], [-0.5, 0.3], [9.0, -1.0]])
+        )
+    return stacked
+
+
+def test_host_policy_equals_policy(kind: str, seeds: AbstractPolicy) -> None:
+    states = jax.random.normal(jax.random.key(9), (3, 7, STATE_DIM))
+    noise = jax.vmap(lambda key: noise_for(small_policy(kind, key=key), 7))(
+        jax.random.split(jax.random.key(10), 3)
+    )
+
+    @eqx.filter_vmap
+    def expected(policy, states, noise):
+        said = jax.vmap(lambda s, n: act(policy, s, n))(states, noise)
+        return said["action"], said["mode"]
+
+    action, mode = expected(seeds, states, noise)
+    host = HostPolicy(seeds)
+    got = host.sample(np.asarray(states), np.asarray(noise)), host.mode(np.asarray(states))
+    assert [x.dtype for x in got] == [action.dtype, mode.dtype]
+    assert_close(got, (action, mode), 1e-5)
+    assert not np.allclose(host.outputs(np.asarray(states))[0], host.outputs(states[:1])[0] + 1)
+
+
+def test_single_host_policy_equals_policy(policy: AbstractPolicy) -> None:
+    host = HostPolicy.single(policy)
+    modes = jax.vmap(lambda s: policy.distribution(s).mode())(STATES)
+    assert_close(host.mode(np.asarray(STATES)[None])[0], modes)
+
+
+def test_host_noise_gives_the_policys_distribution(kind: str, policy: AbstractPolicy) -> None:
+    host = HostPolicy.single(policy)
+    noise = host.draw_noise(np.random.default_rng(0), (1, 20_000))
+    assert noise.shape == (1, 20_000, ACTIONS[kind].encoded_dim)
+    assert noise.dtype == np.float32
+    state = np.asarray(STATES[0])
+    drawn = host.sample(np.broadcast_to(state, (1, 20_000, STATE_DIM)), noise)[0]
+    probability, number = cells(kind, policy.distribution(STATES[0]))
+    assert_frequencies(number(drawn), probability)
+
+
+def test_host_policy_refuses_what_it_cannot_mirror() -> None:
+    class Constant(AbstractPolicy):
+        def distribution(self, state):
+            return Categorical(jnp.zeros(2))
+
+    with pytest.raises(TypeError, match="Constant"):
+        HostPolicy(Constant())
+
+
+# Checkpoints
+
+
+def test_saved_policy_acts_bit_for_bit(kind: str, policy: AbstractPolicy, tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "policy.npz", policy, {})
+    stranger = small_policy(kind, key=jax.random.key(99))
+    loaded, _ = checkpoint.load(tmp_path / "policy.npz", stranger)
+    noise = noise_for(policy, len(STATES))
+    run = lambda policy: jax.vmap(lambda s, n: act(policy, s, n))(STATES, noise)
+    jax.tree.map(np.testing.assert_array_equal, run(loaded), run(policy))
+    assert (run(stranger)["log_prob"] != run(policy)["log_prob"]).any()

@@ -1,0 +1,116 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo.buffer import Buffer
+from ilfo.termination import KnownTermination, LearnedTermination, NoTermination
+from ilfo.training import Adam, Passes
+from ilfo.types import Transition
+
+SPEC = LearnedTermination(width=32, optimiser=Adam(5e-3), plan=Passes(passes=20, batch_size=64))
+FIT = eqx.filter_jit(SPEC.fit)
+
+
+def remembered(inside: int, beyond: int, flood: int = 0) -> Buffer:
+    """States (x, distraction): ordinary ones with |x| < 1, endings just beyond, a flood at last."""
+    rng = np.random.default_rng(0)
+    side = np.sign(rng.normal(size=beyond))
+    x = np.concatenate(
+        [
+            rng.uniform(-1, 1, inside),
+            side * rng.uniform(1, 1.2, beyond),
+            rng.uniform(-1, 1, flood),
+        ]
+    )
+    reached = np.stack([x, 50 + 10 * rng.normal(size=len(x))], 1).astype(np.float32)
+    terminal = np.abs(x) > 1
+    new = Transition(np.zeros_like(reached), np.zeros(len(x), np.int32), reached, terminal)
+    one = Transition(jnp.zeros(2), jnp.zeros((), jnp.int32), jnp.zeros(2), jnp.zeros((), bool))
+    return Buffer.empty(one, capacity=400, endings=50, starts=10).push(new, np.zeros_like(terminal))
+
+
+def verdicts(rule, xs):
+    return jax.vmap(rule)(jnp.stack([xs, jnp.full(xs.shape, 50.0)], 1)).tolist()
+
+
+def test_learns_the_bound_from_few_endings():
+    state = SPEC.init(2, key=jax.random.key(0))
+    state, log = FIT(state, remembered(inside=300, beyond=12), key=jax.random.key(1))
+    assert verdicts(state.rule, jnp.linspace(-0.85, 0.85, 30)) == [False] * 30
+    assert verdicts(state.rule, jnp.array([-2.0, -1.5, -1.2, 1.2, 1.5, 2.0])) == [True] * 6
+    assert log["termination_loss"] < 0.3
+
+
+def test_endings_that_recent_forgot_are_learned_all_the_same():
+    buffer = remembered(inside=0, beyond=12, flood=400)
+    assert not buffer.recent.items.terminal.any()
+    state, _ = FIT(SPEC.init(2, key=jax.random.key(0)), buffer, key=jax.random.key(1))
+    assert verdicts(state.rule, jnp.array([-1.3, -0.8, 0.0, 0.8, 1.3])) == [
+        True, False, False, False, True,
+    ]  # fmt: skip
+
+
+def test_never_while_no_ending_was_seen():
+    state = SPEC.init(2, key=jax.random.key(0))
+    everywhere = jnp.linspace(-100, 100, 41)
+    assert not any(verdicts(state.rule, everywhere))
+    state, _ = FIT(state, remembered(inside=300, beyond=0), key=jax.random.key(1))
+    assert not any(verdicts(state.rule, everywhere))
+
+
+def test_the_odds_set_the_margin():
+    brief = LearnedTermination(width=4, plan=Passes(passes=1, batch_size=512))
+    state = brief.init(2, key=jax.random.key(0))
+
+    @eqx.filter_jit
+    def margin(odds):
+        spec = eqx.tree_at(lambda s: s.odds, brief, odds)
+        return spec.fit(state, remembered(300, 12), key=jax.random.key(1))[0].rule.margin
+
+    assert margin(jnp.array(1.0)) == 0
+    assert margin(jnp.array(20.0)) == pytest.approx(np.log(20), rel=1e-5)
+
+
+def test_a_fit_changes_no_shape_or_type_so_nothing_compiles_again():
+    first = SPEC.init(2, key=jax.random.key(0))
+    second, _ = FIT(first, remembered(300, 12), key=jax.random.key(1))
+    avals = lambda tree: jax.tree.map(jax.typeof, eqx.filter(tree, eqx.is_array))
+    assert avals(first) == avals(second)
+    assert not any(aval.weak_type for aval in jax.tree.leaves(avals(second)))
+    # as a checkpoint would restore it: NumPy in between, no weak types
+    restored = jax.tree.map(lambda x: jnp.array(np.asarray(x)) if eqx.is_array(x) else x, second)
+    compiled = FIT._cached._cache_size()
+    FIT(restored, remembered(300, 12), key=jax.random.key(1))
+    assert FIT._cached._cache_size() == compiled
+
+
+def test_same_key_same_bits():
+    state, buffer = SPEC.init(2, key=jax.random.key(0)), remembered(300, 12)
+    once, _ = FIT(state, buffer, key=jax.random.key(1))
+    again, _ = FIT(state, buffer, key=jax.random.key(1))
+    assert eqx.tree_equal(once, again)
+
+
+def far(state):
+    return jnp.abs(state[0]) > 1
+
+
+def test_a_known_rule_is_applied_to_the_state_reached():
+    spec = KnownTermination(far)
+    state = spec.init(2, key=jax.random.key(0))
+    fitted, log = spec.fit(state, remembered(30, 3), key=jax.random.key(1))
+    assert log == {}
+    assert verdicts(fitted.rule, jnp.array([-1.5, -1.0, 0.0, 1.0, 1.5])) == [
+        True, False, False, False, True,
+    ]  # fmt: skip
+
+
+def test_none_never_ends():
+    spec = NoTermination()
+    state, log = spec.fit(
+        spec.init(2, key=jax.random.key(0)), remembered(30, 30), key=jax.random.key(1)
+    )
+    assert log == {}
+    assert not any(verdicts(state.rule, jnp.array([0.0, 1e9, jnp.nan])))
