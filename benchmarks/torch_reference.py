@@ -115,7 +115,7 @@ class Ensemble:
     """All members in one set of tensors: weights [M, inputs, outputs], biases [M, 1, outputs].
 
     One `baddbmm` per layer beat a loop over `nn.Linear` members in eager mode: a training step
-    took 0.9 against 1.5 ms at CartPole's sizes and 7.0 against 8.3 ms at Hopper's (two cores).
+    took 0.9 against 1.5 ms at CartPole's sizes (one thread), 7.0 against 8.3 at Hopper's (two).
     """
 
     weights: list[Tensor]

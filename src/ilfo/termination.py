@@ -16,8 +16,8 @@ from jaxtyping import Array, Bool, Float
 
 from ilfo import training
 from ilfo.buffer import Buffer
+from ilfo.networks import mlp
 from ilfo.types import Log, Normaliser
-
 
 OUT_OF_REACH = 1e9
 
@@ -80,7 +80,7 @@ class ClassifierRule(AbstractRule):
     networks: eqx.nn.MLP
     inputs: Normaliser
     margin: Float[Array, ""]
-    """Logit above which the mean vote ends the episode; out of reach while no ending was ever seen."""
+    """Logit above which the mean vote ends the episode; out of reach before the first ending."""
 
     def logit(self, next_state: Float[Array, " S"]) -> Float[Array, ""]:
         x = self.inputs(next_state)
@@ -109,7 +109,7 @@ class LearnedTermination(AbstractTermination):
     """An imagined state is terminal when the balanced odds of that exceed this."""
 
     def init(self, state_dim, *, key):
-        networks = eqx.filter_vmap(lambda k: eqx.nn.MLP(state_dim, "scalar", self.width, 2, key=k))(
+        networks = eqx.filter_vmap(lambda k: mlp(state_dim, "scalar", self.width, 2, key=k))(
             jax.random.split(key, self.members)
         )
         optimiser = eqx.filter_vmap(self.optimiser.build().init)(

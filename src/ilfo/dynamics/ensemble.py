@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from ilfo import training
 from ilfo.dynamics.base import AbstractDynamics, AbstractModel
 from ilfo.environments.spaces import ActionSpace
+from ilfo.networks import mlp
 from ilfo.types import Normaliser
 
 
@@ -80,7 +81,7 @@ class EnsembleDynamics(AbstractDynamics):
     def init(self, state_dim, actions, *, key):
         inputs = state_dim + actions.encoded_dim
         networks = eqx.filter_vmap(
-            lambda k: eqx.nn.MLP(inputs, state_dim, self.width, self.depth, key=k)
+            lambda k: mlp(inputs, state_dim, self.width, self.depth, key=k)
         )(jax.random.split(key, self.members))
         model = Ensemble(
             networks,

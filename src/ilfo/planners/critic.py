@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ilfo import training
+from ilfo.networks import mlp
 from ilfo.types import Normaliser, Rollout
 
 
@@ -60,7 +61,7 @@ class GAECritic(eqx.Module):
             raise ValueError(f"discount is {self.discount}, but must lie in [0, 1)")
 
     def init(self, state_dim: int, normaliser: Normaliser, *, key: Array) -> CriticState:
-        network = eqx.nn.MLP(state_dim, "scalar", self.width, 2, key=key)
+        network = mlp(state_dim, "scalar", self.width, 2, key=key)
         critic = Critic(network, normaliser, 1 / (1 - self.discount))
         return CriticState(critic, self.optimiser.build().init(_params(critic)))
 

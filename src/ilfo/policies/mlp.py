@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ilfo.environments.spaces import ActionSpace, DiscreteActions
+from ilfo.networks import mlp
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.types import Normaliser
 
@@ -51,7 +52,7 @@ class MLPPolicy(eqx.Module):
     def init(
         self, state_dim: int, actions: ActionSpace, normaliser: Normaliser, *, key: Array
     ) -> AbstractPolicy:
-        network = eqx.nn.MLP(
+        network = mlp(
             state_dim, actions.encoded_dim, self.width, self.depth, jnp.tanh, key=key
         )
         last = lambda net: (net.layers[-1].weight, net.layers[-1].bias)

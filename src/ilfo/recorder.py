@@ -1,0 +1,141 @@
+"""A callback that leaves a run directory behind: metrics, timings, checkpoints, summary, picture.
+
+The rows of an iteration are written before its checkpoint. Whenever the process dies, resuming
+from the checkpoint and cutting both tables back to it loses at most one iteration.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ilfo.agent import Agent
+from ilfo.curves import draw_curves
+from ilfo.evaluate import mean_return
+from ilfo.logging import Callback
+from ilfo.parallel import one_seed
+from ilfo.policies.host import HostPolicy
+from ilfo.run import RunDirectory
+from ilfo.scores import random_return, score
+
+METRICS = (
+    "mmd", "imagined_mmd", "model_loss", "termination_loss", "bonus", "cost", "kl", "accepted",
+    "entropy", "critic_loss", "imagined_length", "runaway_share",
+)
+"""Entries of the log that go into metrics.csv; where a method has none, the cell is empty."""
+CURVE_EPISODES = 10
+FINAL_EPISODES = 50
+ENVIRONMENTS = 10
+
+
+class Recorder(Callback):
+    def __init__(self, run: RunDirectory, facts: Mapping[str, Any], every: int = 1):
+        """`facts` go into the summary as they are; returns are measured every `every`
+        iterations, on steps that do not count as online samples."""
+        self.run, self.facts, self.every = run, dict(facts), every
+        self._spent = {"evaluate": 0.0, "save": 0.0}
+
+    def on_start(self, agent: Agent) -> None:
+        self._environments = agent.factory.several(ENVIRONMENTS)
+        self._chosen = _chosen_at(agent)
+        self._before = dict(agent.seconds)
+
+    def on_iteration(self, agent: Agent, log: Mapping[str, Any]) -> None:
+        began = time.perf_counter()
+        rows = [self._row(agent, log, index) for index in range(len(agent.seeds))]
+        evaluated = time.perf_counter()
+        self.run.append("metrics", rows)
+        self.run.append("timings", self._timing(agent, evaluated - began))
+        agent.save(self.run.path_of("last"))
+        if _chosen_at(agent) != self._chosen:
+            self._chosen = _chosen_at(agent)
+            agent.save(self.run.path_of("best"))
+        self._spent["save"] = time.perf_counter() - evaluated
+
+    def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:
+        row = {
+            "iteration": agent.iteration,
+            "seed": agent.seeds[index],
+            "online_samples": agent.online_samples,
+            "greedy_return": None,
+            "stochastic_return": None,
+        }
+        if agent.iteration % self.every == 0:
+            policy = one_seed(agent.state.policy, index)
+            row["greedy_return"] = self._measure(agent, policy, index, True, CURVE_EPISODES)
+            row["stochastic_return"] = self._measure(agent, policy, index, False, CURVE_EPISODES)
+        return row | {
+            name: float(log[name][index]) if name in log else None for name in METRICS
+        }
+
+    def _measure(self, agent: Agent, policy, index: int, greedy: bool, episodes: int) -> float:
+        return mean_return(
+            self._environments, HostPolicy.single(policy), agent.problem.actions,
+            episodes=episodes, seed=agent.seeds[index], greedy=greedy,
+        )
+
+    def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
+        """Seconds of this iteration; saving is booked on the next one's row."""
+        spent = {name: agent.seconds[name] - self._before[name] for name in agent.seconds}
+        self._before = dict(agent.seconds)
+        return {"iteration": agent.iteration} | spent | {
+            "evaluate": evaluate, "save": self._spent["save"],
+        }
+
+    def finish(self, agent: Agent) -> dict[str, Any]:
+        """Score the chosen policies, write summary and picture; the summary is returned."""
+        began = time.perf_counter()
+        demonstrations = agent.demonstrations
+        chance = demonstrations.random_return
+        if chance is None:
+            chance = random_return(self._environments[0], episodes=FINAL_EPISODES, seed=0)
+        expert = demonstrations.expert_return
+        seeds = [self._final(agent, index, expert, chance) for index in range(len(agent.seeds))]
+        spent = self._total(time.perf_counter() - began)
+        summary = self.facts | {
+            "env": agent.factory.name,
+            "method": agent.method,
+            "demonstrations": {
+                "trajectories": demonstrations.count(), "states": demonstrations.states_count,
+            },
+            "online_samples": agent.online_samples,
+            "expert_return": expert,
+            "random_return": chance,
+            "chosen_by": "real-mmd",
+            "seeds": seeds,
+            "mean": {
+                name: None if expert is None else float(np.mean([seed[name] for seed in seeds]))
+                for name in ("greedy_score", "stochastic_score")
+            },
+            "seconds": spent,
+            "versions": agent.describe()["versions"],
+        }
+        self.run.write_summary(summary)
+        draw_curves(self.run.rows("metrics"), expert, self.run.path / "curves.png")
+        return summary
+
+    def _final(self, agent: Agent, index: int, expert, chance) -> dict[str, Any]:
+        policy = agent.policy(index)
+        greedy = self._measure(agent, policy, index, True, FINAL_EPISODES)
+        stochastic = self._measure(agent, policy, index, False, FINAL_EPISODES)
+        return {
+            "seed": agent.seeds[index],
+            "greedy_return": greedy,
+            "stochastic_return": stochastic,
+            "greedy_score": score(greedy, expert, chance),
+            "stochastic_score": score(stochastic, expert, chance),
+            "chosen_at": int(agent.state.chosen.iteration[index]) * agent.samples_per_iteration,
+            "chosen_mmd": float(agent.state.chosen.mmd[index]),
+        }
+
+    def _total(self, final: float) -> dict[str, float]:
+        rows = self.run.rows("timings")
+        names = ("compile", "collect", "improve", "evaluate", "save")
+        total = {name: sum(row[name] for row in rows) for name in names}
+        total["evaluate"] += final
+        return total | {"total": sum(total.values())}
+
+
+def _chosen_at(agent: Agent) -> list[int]:
+    return [] if agent.state is None else np.asarray(agent.state.chosen.iteration).tolist()
