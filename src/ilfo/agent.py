@@ -120,12 +120,7 @@ class Agent(abc.ABC):
     ) -> "Agent":
         """Go on until each seed has taken `total_timesteps` steps since its beginning, in whole
         iterations. Calling it again with more continues."""
-        if total_timesteps < self.samples_per_iteration:
-            raise ValueError(
-                f"total_timesteps is {total_timesteps}, but one iteration takes "
-                f"{self.samples_per_iteration} ({self.settings.streams} streams of "
-                f"{self.problem.horizon} steps)"
-            )
+        self.check_budget(total_timesteps)
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         self._prepare()
         start = time.perf_counter()
@@ -143,6 +138,14 @@ class Agent(abc.ABC):
             for each in callbacks:
                 each.on_end(self)
         return self
+
+    def check_budget(self, total_timesteps: int) -> None:
+        if total_timesteps < self.samples_per_iteration:
+            raise ValueError(
+                f"total_timesteps is {total_timesteps}, but one iteration takes "
+                f"{self.samples_per_iteration} ({self.settings.streams} streams of "
+                f"{self.problem.horizon} steps)"
+            )
 
     def _iterate(self) -> dict[str, Any]:
         began = time.perf_counter()

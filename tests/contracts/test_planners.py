@@ -78,6 +78,12 @@ def test_the_log(case: Case) -> None:
     assert case.log["accepted"] == 1
 
 
+@pytest.mark.parametrize(
+    "case",
+    [("trpo", "categorical"), ("npg", "gaussian"), ("ppo", "gaussian")],  # as slow as compiling
+    ids=lambda pair: "-".join(pair),
+    indirect=True,
+)
 def test_jit_equals_no_jit(case: Case) -> None:
     updated, log = case.planner.update(case.state, case.batch, key=jax.random.key(2))
     close = lambda x, y: np.testing.assert_allclose(x, y, 1e-3, 1e-4)

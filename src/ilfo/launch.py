@@ -1,0 +1,183 @@
+"""Starting and resuming training runs that leave a directory behind."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ilfo import config
+from ilfo.agent import Agent
+from ilfo.checkpoint import CheckpointError, read_meta
+from ilfo.components import COMPONENTS
+from ilfo.demonstrations import Demonstrations
+from ilfo.environments.factory import Environment
+from ilfo.environments.tasks import find_task
+from ilfo.logging import Callback
+from ilfo.mobile import MobILE
+from ilfo.presets import find_preset
+from ilfo.recorder import Recorder
+from ilfo.run import RunDirectory, RunError, versions
+
+METHODS: dict[str, type[Agent]] = {"mobile": MobILE}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to train, on what, and how long: all that a run needs to be repeated."""
+
+    method: str = "mobile"
+    task: str | None = "cartpole"
+    env: str | None = None
+    demos: str | None = None
+    trajectories: int | None = None
+    horizon: int | None = None
+    seeds: int = 1
+    total_timesteps: int | None = None
+    preset: str = "default"
+    changes: tuple[str, ...] = ()
+    """Settings that differ from the preset, as NAME=VALUE."""
+
+    def __post_init__(self):
+        if self.method not in METHODS:
+            raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
+        if self.task is None and not (self.env and self.demos):
+            raise ValueError("an environment needs demonstrations: give both --env and --demos")
+        if self.task is None and self.total_timesteps is None:
+            raise ValueError("say how many environment steps may be taken: --total-timesteps")
+
+    def agent(self) -> Agent:
+        return METHODS[self.method](
+            self.environment(),
+            self.demonstrations(),
+            self.settings(),
+            seeds=self.seeds,
+            horizon=self.horizon,
+        )
+
+    def environment(self) -> Environment:
+        return find_task(self.task).environment if self.task else str(self.env)
+
+    def demonstrations(self) -> Demonstrations:
+        if self.demos is None:
+            return find_task(str(self.task)).load(self.trajectories)
+        loaded = Demonstrations.load(self.demos)
+        return loaded if self.trajectories is None else loaded.take(self.trajectories)
+
+    def settings(self) -> Any:
+        settings = find_preset(self.preset)(find_task(self.task) if self.task else None)
+        for change in self.changes:
+            settings = apply_change(settings, change)
+        return settings
+
+    @property
+    def budget(self) -> int:
+        return self.total_timesteps or find_task(str(self.task)).budget
+
+
+def apply_change(settings: Any, change: str) -> Any:
+    """`planner.kl=0.02`, `planner=PPO`, `discriminator.clip_max=0`."""
+    name, equals, text = change.partition("=")
+    if not equals:
+        raise ValueError(f"a setting is changed by NAME=VALUE, but this has no '=': {change!r}")
+    if text in COMPONENTS:
+        return config.override(settings, name, COMPONENTS[text]())
+    return config.override(settings, name, _value(text))
+
+
+def _value(text: str) -> Any:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def start(
+    order: Order,
+    out: Path,
+    machine: Mapping[str, int],
+    callbacks: Sequence[Callback] = (),
+    every: int = 1,
+) -> dict[str, Any]:
+    """Train into a new directory and return the summary."""
+    agent = order.agent()
+    description = {
+        "order": asdict(order) | {"total_timesteps": order.budget, "changes": list(order.changes)},
+        "evaluate_every": every,
+        "machine": dict(machine),
+        "demonstrations": fingerprint(agent.demonstrations),
+    }
+    agent.check_budget(order.budget)
+    with RunDirectory.create(out, description | agent.describe()) as run:
+        return _train(agent, order, run, machine, callbacks)
+
+
+def resume(
+    path: Path,
+    machine: Mapping[str, int],
+    callbacks: Sequence[Callback] = (),
+    total_timesteps: int | None = None,
+) -> dict[str, Any]:
+    """Go on from the last checkpoint of a run, as if it had never stopped."""
+    with RunDirectory.open(path, write=True) as run:
+        order = order_of(run)
+        _check_same(run, machine, order)
+        agent = order.agent()
+        last = run.path_of("last")
+        done = 0
+        if last.exists():
+            agent = type(agent).load(last, order.environment(), order.demonstrations())
+            done = agent.iteration
+        run.cut_back(done)
+        return _train(agent, order, run, machine, callbacks, total_timesteps)
+
+
+def order_of(run: RunDirectory) -> Order:
+    given = dict(run.config["order"])
+    return Order(**given | {"changes": tuple(given["changes"])})
+
+
+def _train(agent, order, run, machine, callbacks, total_timesteps=None) -> dict[str, Any]:
+    facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
+    recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
+    agent.learn(total_timesteps or order.budget, callback=[recorder, *callbacks])
+    return recorder.finish(agent)
+
+
+def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> None:
+    """Refuse to continue where the result could not equal an undisturbed run's."""
+    made_by, here = run.config["versions"], versions()
+    differing = [name for name in here if made_by.get(name) != here[name]]
+    if differing:
+        was = ", ".join(f"{name} {made_by.get(name)} (now {here[name]})" for name in differing)
+        raise RunError(
+            f"{run.path} was made with {was}; install those versions to resume it, or start a "
+            "new run"
+        )
+    if run.config["machine"] != dict(machine):
+        raise RunError(
+            f"{run.path} was made with {run.config['machine']}, but this process has "
+            f"{dict(machine)}: results would differ in the last bits and then altogether"
+        )
+    if run.config["demonstrations"] != fingerprint(order.demonstrations()):
+        raise RunError(f"the demonstrations are not those that {run.path} was started with")
+
+
+def load_best(path: Path) -> tuple[Agent, Order]:
+    """The agent of a run as it was when its policies were chosen."""
+    run = RunDirectory.open(path)
+    best, order = run.path_of("best"), order_of(run)
+    if not best.exists():
+        raise CheckpointError(f"{path} has no checkpoint yet; its first iteration is not over")
+    method = METHODS[read_meta(best)["method"]]
+    return method.load(best, order.environment(), order.demonstrations()), order
+
+
+def fingerprint(demonstrations: Demonstrations) -> str:
+    """Tells sets of demonstrations apart; actions have no part in it."""
+    digest = hashlib.sha256()
+    for trajectory in demonstrations:
+        digest.update(trajectory.states.tobytes() + bytes([trajectory.terminal]))
+    return digest.hexdigest()

@@ -1,0 +1,41 @@
+"""Hyper-parameters with their values and the texts under their fields."""
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+
+
+def settings_table(settings: Any) -> Table:
+    table = Table("name", "value", "meaning", title=type(settings).__name__)
+    for name, value, text in walk(settings):
+        table.add_row(name, value, text)
+    return table
+
+
+def walk(spec: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Dotted name, value and text of every field, depth first."""
+    texts = field_texts(type(spec))
+    for field in dataclasses.fields(spec):
+        value, name = getattr(spec, field.name), prefix + field.name
+        nested = dataclasses.is_dataclass(value)
+        shown = type(value).__name__ if nested else getattr(value, "__name__", repr(value))
+        yield name, shown, texts.get(field.name, "")
+        if nested:
+            yield from walk(value, name + ".")
+
+
+def field_texts(kind: type) -> dict[str, str]:
+    """The string literal under each annotated field of a class."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    texts = {}
+    for field, below in zip(body, body[1:], strict=False):
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            texts[field.target.id] = " ".join(str(below.value.value).split())
+    return texts

@@ -1,0 +1,181 @@
+"""What `ilfo.dynamics.base` promises, for every implementation: add a line to `CASES`."""
+
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo import checkpoint
+from ilfo.buffer import Buffer
+from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.environments.spaces import BoxActions, DiscreteActions
+from ilfo.training import Adam, Passes
+from ilfo.types import Transition
+
+DIM, ROWS, CAPACITY = 3, 20, 32
+BOX = BoxActions((-1.0, -2.0), (1.0, 3.0), (2,))
+DISCRETE = DiscreteActions(4)
+
+SMALL = {"width": 8, "plan": Passes(passes=2, batch_size=8)}
+STOPPED = {"width": 8, "plan": Passes(passes=4, batch_size=8, held_out=0.25, patience=1)}
+CASES = {
+    "sgd": (EnsembleDynamics(**SMALL), BOX),
+    "adam": (EnsembleDynamics(optimiser=Adam(), **SMALL), DISCRETE),
+    "stochastic": (EnsembleDynamics(stochastic=True, **SMALL), BOX),
+    "early-stopped": (EnsembleDynamics(**STOPPED), DISCRETE),
+    "from-scratch": (EnsembleDynamics(warm_start=False, stochastic=True, **SMALL), DISCRETE),
+    "one-member": (EnsembleDynamics(members=1, **SMALL), DISCRETE),
+    "three-members": (EnsembleDynamics(members=3, **SMALL), BOX),
+}
+
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+def draw_actions(actions, count, rng):
+    if isinstance(actions, DiscreteActions):
+        return rng.integers(actions.count, size=count, dtype=np.int32)
+    return rng.uniform(-1, 1, (count, actions.encoded_dim)).astype(np.float32)
+
+
+def transitions(actions, count=ROWS, seed=0) -> Transition:
+    rng = np.random.default_rng(seed)
+    state = rng.normal(size=(count, DIM)).astype(np.float32)
+    moved = 0.9 * state + 0.1 * rng.normal(size=state.shape).astype(np.float32)
+    return Transition(state, draw_actions(actions, count, rng), moved, np.arange(count) % 7 == 6)
+
+
+@cache
+def data(actions) -> tuple[Transition, Buffer]:
+    new = transitions(actions)
+    one = jax.tree.map(lambda x: jnp.zeros(x.shape[1:], x.dtype), new)
+    push = eqx.filter_jit(lambda buffer: buffer.push(new, jnp.arange(ROWS) % 7 == 0))
+    return new, push(Buffer.empty(one, CAPACITY, 4, 4))
+
+
+# Compiled once per case: the spec is a static argument.
+_init = eqx.filter_jit(lambda spec, actions, key: spec.init(DIM, actions, key=key))
+_fit = eqx.filter_jit(lambda spec, state, new, buffer, key: spec.fit(state, new, buffer, key=key))
+
+
+def init(name, seed=0):
+    return _init(*CASES[name], jax.random.key(seed))
+
+
+def fit(name, state, seed=1):
+    spec, actions = CASES[name]
+    return _fit(spec, state, *data(actions), jax.random.key(seed))
+
+
+@cache
+def fitted(name):
+    return fit(name, init(name))[0]
+
+
+def answers(model, state, action, member, key):
+    """Everything a model can be asked about one step."""
+    return (
+        model.sample(state, action, member=member, key=key),
+        model.mean(state, action),
+        model.uncertainty(state, action),
+    )
+
+
+one_answer = eqx.filter_jit(answers)
+all_answers = eqx.filter_jit(eqx.filter_vmap(answers, in_axes=(None, 0, 0, 0, 0)))
+
+
+@cache
+def questions(actions, count=20):
+    steps = transitions(actions, count, seed=5)
+    return steps.state, steps.action, jnp.arange(count), jax.random.split(jax.random.key(3), count)
+
+
+def question(actions, index=0):
+    return [x[index] for x in questions(actions)]
+
+
+def assert_close(left, right):
+    assert jax.tree.structure(left) == jax.tree.structure(right)
+    for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        if eqx.is_inexact_array(a):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        else:
+            assert np.array_equal(a, b) if eqx.is_array(a) else a == b
+
+
+@every_case
+def test_shapes_and_types(name):
+    reached, mean, uncertainty = one_answer(fitted(name).model, *question(CASES[name][1]))
+    assert (reached.shape, mean.shape, uncertainty.shape) == ((DIM,), (DIM,), ())
+    assert {x.dtype for x in (reached, mean, uncertainty)} == {jnp.dtype("float32")}
+    _, log = fit(name, init(name))
+    assert log["model_loss"].shape == ()
+    assert all(jnp.isfinite(value).all() for value in log.values())
+
+
+@every_case
+def test_uncertainty_is_a_finite_number_of_at_least_zero(name):
+    state, *rest = questions(CASES[name][1])
+    for model in (init(name).model, fitted(name).model):
+        uncertainty = np.asarray(all_answers(model, 100 * state, *rest)[-1])
+        assert np.isfinite(uncertainty).all()
+        assert (uncertainty >= 0).all()
+
+
+@every_case
+def test_jit_equals_no_jit(name):
+    model, asked = fitted(name).model, question(CASES[name][1])
+    assert_close(one_answer(model, *asked), answers(model, *asked))
+
+
+@pytest.mark.parametrize("name", ["stochastic", "early-stopped"])
+def test_a_fit_without_jit_equals_one_with_it(name):
+    spec, actions = CASES[name]
+    state, log = spec.fit(init(name), *data(actions), key=jax.random.key(1))
+    assert_close((state, log), fit(name, init(name)))
+
+
+@every_case
+def test_vmap_equals_loop(name):
+    model, actions = fitted(name).model, CASES[name][1]
+    together = all_answers(model, *questions(actions))
+    for i in range(5):
+        assert_close([x[i] for x in together], list(one_answer(model, *question(actions, i))))
+
+
+@every_case
+def test_same_key_same_bits(name):
+    assert eqx.tree_equal(init(name), init(name))
+    assert eqx.tree_equal(fit(name, init(name)), fit(name, init(name)))
+    model, asked = fitted(name).model, questions(CASES[name][1])
+    assert eqx.tree_equal(all_answers(model, *asked), all_answers(model, *asked))
+
+
+@every_case
+def test_another_key_another_fit(name):
+    assert not eqx.tree_equal(init(name, 0).model, init(name, 1).model)
+    assert not eqx.tree_equal(fit(name, init(name), 1)[0].model, fit(name, init(name), 2)[0].model)
+
+
+@every_case
+def test_a_fit_keeps_every_shape_and_type(name):
+    """Otherwise the next iteration would be compiled anew."""
+    before, after = init(name), fitted(name)
+    avals = lambda tree: jax.tree.map(jax.typeof, eqx.filter(tree, eqx.is_array))
+    assert avals(before) == avals(after)
+    # a checkpoint restores no weak type, so a run that went on from one would compile twice
+    assert not any(aval.weak_type for aval in jax.tree.leaves(avals(before)))
+    static = lambda tree: eqx.filter(tree, eqx.is_array, inverse=True)
+    assert eqx.tree_equal(static(before), static(after))
+
+
+@every_case
+def test_saved_loaded_and_continued_is_bit_identical(name, tmp_path):
+    state = fitted(name)
+    checkpoint.save(tmp_path / "state.npz", state, {})
+    restored, _ = checkpoint.load(tmp_path / "state.npz", init(name, 7))
+    assert eqx.tree_equal(restored, state)
+    assert eqx.tree_equal(fit(name, restored, 2), fit(name, state, 2))

@@ -1,0 +1,194 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo.buffer import Buffer
+from ilfo.dynamics.ensemble import Ensemble, EnsembleDynamics
+from ilfo.environments.spaces import BoxActions, DiscreteActions
+from ilfo.training import SGD, Adam, Passes
+from ilfo.types import Normaliser, Transition
+
+A = np.array([[1.0, 0.1], [-0.2, 0.95]], np.float32)
+B = np.array([[0.0], [0.3]], np.float32)
+BOX = BoxActions((-1.0,), (1.0,), (1,))
+PLAN = Passes(passes=60, batch_size=64)
+
+
+def linear_system(count, noise=(0.0, 0.0), seed=0) -> Transition:
+    """s' = A s + B a + ε in units that differ a thousandfold between the dimensions."""
+    rng = np.random.default_rng(seed)
+    state = rng.uniform(-1, 1, (count, 2))
+    action = rng.uniform(-1, 1, (count, 1))
+    following = state @ A.T + action @ B.T + noise * rng.normal(size=state.shape)
+    units = np.array([1.0, 1000.0])
+    columns = (state * units, action, following * units)
+    return Transition(*(x.astype(np.float32) for x in columns), np.zeros(count, bool))
+
+
+def remember(new: Transition, capacity=None) -> Buffer:
+    one = jax.tree.map(lambda x: jnp.zeros(x.shape[1:], x.dtype), new)
+    count = len(new.terminal)
+    return _push(Buffer.empty(one, capacity or count, 2, 2), new, np.zeros(count, bool))
+
+
+def init(spec, dim=2, actions=BOX, key=0):
+    return _init(spec, dim, actions, jax.random.key(key))
+
+
+def fit(spec, new, actions=BOX, state=None, key=1, capacity=None):
+    if state is None:
+        state = init(spec, new.state.shape[1], actions)
+    return _fit(spec, state, new, remember(new, capacity), jax.random.key(key))
+
+
+_push = eqx.filter_jit(lambda buffer, new, start: buffer.push(new, start))
+_init = eqx.filter_jit(lambda spec, dim, actions, key: spec.init(dim, actions, key=key))
+_fit = eqx.filter_jit(lambda spec, state, new, buffer, key: spec.fit(state, new, buffer, key=key))
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """Three members fitted on a deterministic linear system."""
+    spec = EnsembleDynamics(members=3, width=32, optimiser=Adam(3e-3), plan=PLAN)
+    state, log = fit(spec, linear_system(600))
+    return state.model, log
+
+
+def test_a_linear_system_is_learned_to_a_small_error(learned):
+    model, log = learned
+    test = linear_system(200, seed=1)
+    predicted = jax.vmap(model.mean)(test.state, test.action)
+    error = np.sqrt(((predicted - test.next_state) ** 2).mean(0))
+    moved = np.sqrt(((test.next_state - test.state) ** 2).mean(0))
+    assert (error < 0.05 * moved).all()
+    assert log["model_loss"] < 0.05**2
+
+
+def test_uncertainty_is_higher_away_from_the_data_than_on_it(learned):
+    model, _ = learned
+    seen = linear_system(100)
+    ask = jax.vmap(model.uncertainty)
+    assert np.median(ask(5 * seen.state, seen.action)) > 3 * np.median(ask(seen.state, seen.action))
+
+
+def test_a_member_is_the_one_that_was_named(learned):
+    model, _ = learned
+    state, action = jnp.array([0.3, -400.0]), jnp.array([0.5])
+    means = model.means(state, action)
+    assert means.shape == (3, 2)
+    assert len(np.unique(means, axis=0)) == 3
+    for member in range(7):  # more trajectories than members: they take turns
+        reached = model.sample(state, action, member=jnp.array(member), key=jax.random.key(0))
+        np.testing.assert_allclose(reached, means[member % 3], rtol=1e-6)
+    np.testing.assert_allclose(model.mean(state, action), means.mean(0), rtol=1e-6)
+
+
+def affine(offsets: np.ndarray) -> Ensemble:
+    """Members without hidden layers that answer s + scale · offset, whatever the input."""
+    members, dim = offsets.shape
+    networks = eqx.filter_vmap(lambda k: eqx.nn.MLP(dim + 1, dim, 1, 0, key=k))(
+        jax.random.split(jax.random.key(0), members)
+    )
+    networks = eqx.tree_at(
+        lambda n: (n.layers[0].weight, n.layers[0].bias),
+        networks,
+        (jnp.zeros((members, dim, dim + 1)), jnp.asarray(offsets)),
+    )
+    scales = Normaliser(jnp.array([0.5, 0.0]), jnp.array([1.0, 10.0]))
+    return Ensemble(networks, BOX, Normaliser.identity(dim + 1), scales, None)
+
+
+def test_uncertainty_is_the_largest_distance_between_two_members():
+    model = affine(np.array([[0.0, 0.0], [3.0, 0.4], [-1.0, 0.0], [3.0, 0.0]], np.float32))
+    state, action = jnp.array([7.0, 8.0]), jnp.zeros(1)
+    # in raw units the members stand at (0, 0), (3, 4), (-1, 0), (3, 0), shifted by (0.5, 0)
+    np.testing.assert_allclose(
+        model.means(state, action), [[7.5, 8], [10.5, 12], [6.5, 8], [10.5, 8]], rtol=1e-6
+    )
+    assert model.uncertainty(state, action) == pytest.approx(np.hypot(4, 4), rel=1e-6)
+
+
+def test_one_member_is_never_uncertain():
+    model = init(EnsembleDynamics(members=1, width=8)).model
+    states = 100 * np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    np.testing.assert_array_equal(jax.vmap(model.uncertainty)(states, np.zeros((20, 1))), 0)
+
+
+# A learning rate of zero leaves the weights where a fit found them.
+FROZEN = {"width": 8, "optimiser": SGD(0.0), "plan": Passes(passes=1, batch_size=64)}
+
+
+def weights(state):
+    return eqx.filter(state.model.networks, eqx.is_array)
+
+
+def test_a_warm_start_goes_on_from_the_last_weights():
+    spec = EnsembleDynamics(**FROZEN)
+    before = init(spec)
+    after, _ = fit(spec, linear_system(64), state=before)
+    assert eqx.tree_equal(weights(before), weights(after))
+
+
+def test_from_scratch_draws_new_weights_and_forgets_the_old():
+    spec = EnsembleDynamics(warm_start=False, **FROZEN)
+    first, _ = fit(spec, linear_system(64), state=init(spec, key=0))
+    other, _ = fit(spec, linear_system(64), state=init(spec, key=9))
+    again, _ = fit(spec, linear_system(64), state=init(spec, key=0), key=5)
+    assert not eqx.tree_equal(weights(first), weights(init(spec, key=0)))
+    assert eqx.tree_equal(first, other)
+    assert not eqx.tree_equal(weights(first), weights(again))
+
+
+def test_statistics_come_from_the_valid_part_of_the_buffer():
+    new = linear_system(50)
+    spec = EnsembleDynamics(**FROZEN)
+    model = fit(spec, new, capacity=80)[0].model
+    x, difference = np.concatenate([new.state, new.action], 1), new.next_state - new.state
+    np.testing.assert_allclose(model.inputs.shift, x.mean(0), rtol=1e-4, atol=1e-4)
+    floored = np.maximum(x.std(0), 1e-3 * x.std(0).max())
+    np.testing.assert_allclose(model.inputs.scale, floored, rtol=1e-4)
+    np.testing.assert_allclose(model.differences.shift, difference.mean(0), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.differences.scale, difference.std(0), rtol=1e-4)
+
+
+def test_the_noise_of_a_stochastic_model_is_that_of_the_system():
+    noise = np.array([0.05, 0.2])
+    spec = EnsembleDynamics(width=16, stochastic=True, optimiser=Adam(3e-3), plan=PLAN)
+    model = fit(spec, linear_system(1500, noise))[0].model
+    units = np.array([1.0, 1000.0])
+    np.testing.assert_allclose(model.noise, noise * units, rtol=0.15)
+
+    state, action = jnp.array([0.1, 200.0]), jnp.array([0.3])
+    keys = jax.random.split(jax.random.key(0), 4000)
+    draw = lambda key: model.sample(state, action, member=jnp.array(1), key=key)
+    drawn = jax.vmap(draw)(keys)
+    own = model.means(state, action)[1]
+    # a standard error is 1/√4000 of a deviation for the mean, 1/√8000 for the deviation itself
+    np.testing.assert_allclose((drawn.mean(0) - own) / model.noise, 0, atol=4 / 4000**0.5)
+    np.testing.assert_allclose(drawn.std(0) / model.noise, 1, atol=4 / 8000**0.5)
+
+
+def test_a_deterministic_model_ignores_the_key(learned):
+    model, _ = learned
+    draw = lambda seed: model.sample(
+        jnp.zeros(2), jnp.zeros(1), member=jnp.array(0), key=jax.random.key(seed)
+    )
+    assert model.noise is None
+    np.testing.assert_array_equal(draw(0), draw(1))
+
+
+def test_numbered_actions_are_told_apart_however_they_are_ordered():
+    """Three actions that move by 0, 5 and -5: no linear function of the action's number."""
+    rng = np.random.default_rng(0)
+    action = rng.integers(3, size=600).astype(np.int32)
+    state = rng.normal(size=(600, 1)).astype(np.float32)
+    step = np.array([0.0, 5.0, -5.0], np.float32)
+    new = Transition(state, action, state + step[action][:, None], np.zeros(600, bool))
+    actions = DiscreteActions(3)
+    spec = EnsembleDynamics(width=8, depth=0, optimiser=Adam(1e-2), plan=PLAN)
+    model = fit(spec, new, actions)[0].model
+    assert model.inputs.shift.shape == (1 + 3,)
+    reached = jax.vmap(model.mean, in_axes=(None, 0))(jnp.zeros(1), jnp.arange(3))
+    np.testing.assert_allclose(reached[:, 0], step, atol=0.3)
