@@ -18,7 +18,6 @@ from ilfo import checkpoint, config
 from ilfo.components import COMPONENTS, FUNCTIONS
 from ilfo.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment, Factory, factory
-from ilfo.environments.spaces import BoxActions
 from ilfo.expert import Expert, mean_features, sample_steps
 from ilfo.logging import Callback
 from ilfo.parallel import OverSeeds, one_seed
@@ -247,9 +246,7 @@ class Agent(abc.ABC):
             drawn = host.mode(rows)[0]
         else:
             drawn = host.sample(rows, host.draw_noise(self._generator, rows.shape[:2]))[0]
-        if isinstance(actions, BoxActions):
-            drawn = np.clip(drawn, -1.0, 1.0)
-        executed = np.stack([actions.to_environment(action) for action in drawn])
+        executed = np.stack(actions.to_environment(drawn))
         return (executed[0] if single else executed), state
 
     # -- keeping ---------------------------------------------------------------------------------

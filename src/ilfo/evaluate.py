@@ -3,6 +3,7 @@
 The first episodes *started* count. Taking the first to finish would prefer short ones.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,11 +15,15 @@ from ilfo.policies.host import HostPolicy
 from ilfo.rollout import Purpose, observe, stream_seed
 
 
+BLOCK = 256
+"""Steps whose randomness is drawn at once."""
+
+
 class Episode(NamedTuple):
     states: np.ndarray
     """(T+1, S), the last state included."""
     actions: np.ndarray
-    """(T, ...) as executed."""
+    """(T, ...) in the environment's units."""
     rewards: np.ndarray
     """(T,)"""
     terminal: bool
@@ -52,24 +57,26 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
     states = [[state] for state in current.copy()]
     done: list[list] = [[] for _ in names]
     running, terminal = list(range(count)), [False] * count
-    while running:
-        drawn = current[running][None]
+    for step in itertools.count():
         if greedy:
-            action = policy.mode(drawn)[0]
+            action = policy.mode(current[running][None])[0]
         else:
-            noise = [policy.draw_noise(generators[i], ()) for i in running]
-            action = policy.sample(drawn, np.stack(noise)[None])[0]
-        action = action if action.ndim == 1 else np.clip(action, -1.0, 1.0)
+            if step % BLOCK == 0:
+                noise = np.stack([policy.draw_noise(each, (BLOCK,)) for each in generators])
+            action = policy.sample(current[running][None], noise[running, step % BLOCK][None])[0]
         still = []
-        for i, act in zip(running, action, strict=True):
-            observation, reward, ends, stops, _ = environments[i].step(actions.to_environment(act))
-            current[i] = observe(observation)
-            states[i].append(current[i].copy())
+        for i, act in zip(running, actions.to_environment(action), strict=True):
+            observation, reward, ends, stops, _ = environments[i].step(act)
+            new = observe(observation)
+            current[i] = new
+            states[i].append(new)
             done[i].append((act, reward))
             terminal[i] = bool(ends)
             if not (ends or stops):
                 still.append(i)
         running = still
+        if not running:
+            break
     return [
         Episode(
             np.stack(states[i]),

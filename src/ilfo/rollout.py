@@ -28,7 +28,8 @@ def stream_seed(*parts: int) -> int:
 
 
 def observe(observation) -> np.ndarray:
-    return np.asarray(observation, np.float32).ravel()
+    """A copy of an observation as a flat state."""
+    return np.array(observation, np.float32).ravel()
 
 
 def collect(
@@ -71,13 +72,11 @@ def collect(
     for t in range(steps):
         action = policy.sample(current.reshape(k, n, dim), noise[t])
         drawn.append(action.reshape(k * n, *action.shape[2:]))
-        executed = drawn[-1] if drawn[-1].ndim == 1 else np.clip(drawn[-1], -1.0, 1.0)
         states[:, t], elapsed[:, t] = current, age
         age += 1
+        executed = actions.to_environment(drawn[-1])
         for i, env in enumerate(environments):
-            observation, rewards[i, t], ends, stops, _ = env.step(
-                actions.to_environment(executed[i])
-            )
+            observation, rewards[i, t], ends, stops, _ = env.step(executed[i])
             following[i, t] = current[i] = observe(observation)
             terminal[i, t], cut[i, t] = ends, stops and not ends
             if ends or stops:

@@ -19,8 +19,8 @@ DIM, ROWS, CAPACITY = 3, 20, 32
 BOX = BoxActions((-1.0, -2.0), (1.0, 3.0), (2,))
 DISCRETE = DiscreteActions(4)
 
-SMALL = {"width": 8, "plan": Passes(passes=2, batch_size=8)}
-STOPPED = {"width": 8, "plan": Passes(passes=4, batch_size=8, held_out=0.25, patience=1)}
+SMALL = {"width": 8, "depth": 1, "plan": Passes(passes=2, batch_size=8)}
+STOPPED = SMALL | {"plan": Passes(passes=4, batch_size=8, held_out=0.25, patience=1)}
 CASES = {
     "sgd": (EnsembleDynamics(**SMALL), BOX),
     "adam": (EnsembleDynamics(optimiser=Adam(), **SMALL), DISCRETE),

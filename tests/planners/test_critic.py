@@ -65,7 +65,7 @@ def test_four_steps_by_hand() -> None:
     valid = np.isfinite(expected)
     np.testing.assert_array_equal(valid, given.rollout.valid)
     np.testing.assert_allclose(np.asarray(advantage)[valid], expected[valid], rtol=1e-6)
-    targets = expected + [1, 2, 3, 4]
+    targets = expected + np.array([1, 2, 3, 4])
     np.testing.assert_allclose(np.asarray(returns)[valid], targets[valid], rtol=1e-6)
 
 

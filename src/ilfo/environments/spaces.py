@@ -2,8 +2,8 @@
 
 import abc
 import math
+from dataclasses import dataclass
 
-import equinox as eqx
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 
-class ActionSpace(eqx.Module):
+@dataclass(frozen=True)
+class ActionSpace(abc.ABC):
     """How a policy's action reaches the model and the environment."""
 
     @property
@@ -28,10 +29,11 @@ class ActionSpace(eqx.Module):
         """The action that is carried out when the policy draws `action`."""
 
     @abc.abstractmethod
-    def to_environment(self, action: np.ndarray):
-        """One executed action in the environment's own units."""
+    def to_environment(self, actions: np.ndarray) -> list:
+        """What to step environments with, for a batch of actions as the policy drew them."""
 
 
+@dataclass(frozen=True)
 class DiscreteActions(ActionSpace):
     count: int
     start: int = 0
@@ -46,10 +48,11 @@ class DiscreteActions(ActionSpace):
     def execute(self, action):
         return action
 
-    def to_environment(self, action):
-        return int(action) + self.start
+    def to_environment(self, actions):
+        return (actions + self.start).tolist()
 
 
+@dataclass(frozen=True)
 class BoxActions(ActionSpace):
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -66,10 +69,11 @@ class BoxActions(ActionSpace):
     def execute(self, action):
         return jnp.clip(action, -1.0, 1.0)
 
-    def to_environment(self, action):
+    def to_environment(self, actions):
         low, high = np.asarray(self.low), np.asarray(self.high)
-        scaled = low + (np.asarray(action, np.float64) + 1) / 2 * (high - low)
-        return np.clip(scaled, low, high).reshape(self.shape).astype(self.dtype)
+        executed = np.clip(np.asarray(actions, np.float64), -1.0, 1.0)
+        scaled = np.clip(low + (executed + 1) / 2 * (high - low), low, high)
+        return list(scaled.reshape(-1, *self.shape).astype(self.dtype))
 
 
 def action_space(space: gym.Space) -> ActionSpace:
