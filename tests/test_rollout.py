@@ -202,6 +202,7 @@ def dream(model, rule, starts, region=EVERYWHERE, horizon=6, seed=0):
 def test_a_trajectory_is_the_unrolled_model():
     starts = jnp.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
     rollout, uncertainty = dream(LINEAR, NEVER, starts, horizon=12)
+    matrices = np.asarray(ROTATIONS, np.float64)
     action = np.clip(np.asarray(rollout.action, np.float64), -1, 1)
     assert (action != rollout.action).any()  # some draws were clipped
     for stream in range(3):  # each follows the member of its own number
@@ -210,7 +211,7 @@ def test_a_trajectory_is_the_unrolled_model():
             np.testing.assert_allclose(rollout.state[stream, t], state, rtol=1e-4, atol=1e-5)
             sigma = abs(state[0]) + abs(action[stream, t, 0])
             assert uncertainty[stream, t] == pytest.approx(sigma, rel=1e-4, abs=1e-5)
-            state = ROTATIONS[stream] @ state + np.array([0.1, 1.0]) * action[stream, t]
+            state = matrices[stream] @ state + np.array([0.1, 1.0]) * action[stream, t]
             np.testing.assert_allclose(rollout.next_state[stream, t], state, rtol=1e-4, atol=1e-5)
     assert rollout.valid.all()
     assert not rollout.ended.any()

@@ -79,14 +79,13 @@ class Agent(abc.ABC):
         self.settings = self.default_settings() if settings is None else settings
         self.seeds = _seed_numbers(seeds)
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        self._attach(environment, demonstrations, horizon)
+        self._sources: tuple[Factory, Demonstrations] | None = (
+            factory(environment, horizon),
+            demonstrations,
+        )
         self.problem = state_problem(self.factory, demonstrations.dim, feature_map)
         self.state: Any = None
         self._finish()
-
-    def _attach(self, environment, demonstrations, horizon) -> None:
-        self.factory: Factory | None = factory(environment, horizon)
-        self.demonstrations: Demonstrations | None = demonstrations
 
     def _finish(self) -> None:
         self._environments: list = []
@@ -98,6 +97,23 @@ class Agent(abc.ABC):
         )
         self._generator = np.random.default_rng([self.seeds[0], Purpose.PREDICT])
         self._host: tuple[Any, HostPolicy] | None = None
+
+    @property
+    def factory(self) -> Factory:
+        """Makes the environment that the agent learns in."""
+        return self._need_sources()[0]
+
+    @property
+    def demonstrations(self) -> Demonstrations:
+        return self._need_sources()[1]
+
+    def _need_sources(self) -> tuple[Factory, Demonstrations]:
+        if self._sources is None:
+            raise ValueError(
+                "this agent was loaded without environment and demonstrations, so it can only "
+                "predict; pass both to load in order to go on learning"
+            )
+        return self._sources
 
     # -- training --------------------------------------------------------------------------------
 
@@ -114,9 +130,7 @@ class Agent(abc.ABC):
         """Environment steps that each seed has taken to learn."""
         return self.iteration * self.samples_per_iteration
 
-    def learn(
-        self, total_timesteps: int, callback: Callback | Sequence[Callback] = ()
-    ) -> "Agent":
+    def learn(self, total_timesteps: int, callback: Callback | Sequence[Callback] = ()) -> "Agent":
         """Go on until each seed has taken `total_timesteps` steps since its beginning, in whole
         iterations. Calling it again with more continues."""
         self.check_budget(total_timesteps)
@@ -131,7 +145,8 @@ class Agent(abc.ABC):
                     "total_timesteps": total_timesteps,
                     "seconds": time.perf_counter() - start,
                 }
-                if any([each.on_iteration(self, log) is False for each in callbacks]):
+                answers = [each.on_iteration(self, log) for each in callbacks]
+                if any(answer is False for answer in answers):
                     break
         finally:
             for each in callbacks:
@@ -148,9 +163,13 @@ class Agent(abc.ABC):
 
     def _iterate(self) -> dict[str, Any]:
         began = time.perf_counter()
-        rollout, rewards = collect(
-            self._environments, HostPolicy(self.state.policy), self.problem.actions,
-            seeds=self.seeds, iteration=self.iteration, steps=self.problem.horizon,
+        rollout, _ = collect(
+            self._environments,
+            HostPolicy(self.state.policy),
+            self.problem.actions,
+            seeds=self.seeds,
+            iteration=self.iteration,
+            steps=self.problem.horizon,
         )
         collected = time.perf_counter()
         args = (self.state, rollout, self._expert)
@@ -178,23 +197,18 @@ class Agent(abc.ABC):
 
     def _prepare(self) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""
-        if self.factory is None or self.demonstrations is None:
-            raise ValueError(
-                "this agent was loaded without environment and demonstrations, so it can only "
-                "predict; pass both to load in order to go on learning"
-            )
         if not self._environments:
             count = len(self.seeds) * self.settings.streams
             self._environments = self.factory.several(count)
         if self._expert is not None:
             return
-        sample = jnp.asarray(
-            sample_steps(self.demonstrations, SAMPLE, np.random.default_rng(0))
-        )
+        sample = jnp.asarray(sample_steps(self.demonstrations, SAMPLE, np.random.default_rng(0)))
         if self.state is None:
             self.state = self._initial(sample)
         features = mean_features(
-            self.demonstrations, self.settings.discriminator, self.state.discriminator,
+            self.demonstrations,
+            self.settings.discriminator,
+            self.state.discriminator,
             self.problem.horizon,
         )
         starts = None
@@ -258,7 +272,7 @@ class Agent(abc.ABC):
             "settings": config.to_dict(self.settings, FUNCTIONS),
             "problem": config.to_dict(self.problem, FUNCTIONS),
             "seeds": list(self.seeds),
-            "environment": self.factory.name if self.factory else None,
+            "environment": self._sources[0].name if self._sources else None,
             "versions": versions(),
         }
 
@@ -289,8 +303,9 @@ class Agent(abc.ABC):
             )
         agent = cls._from_description(meta, FUNCTIONS | dict(functions or {}))
         if environment is not None and demonstrations is not None:
-            agent._attach(environment, demonstrations, agent.problem.horizon)
-            state_problem(agent.factory, demonstrations.dim, agent.problem.feature_map)
+            made = factory(environment, agent.problem.horizon)
+            state_problem(made, demonstrations.dim, agent.problem.feature_map)
+            agent._sources = (made, demonstrations)
         sample = jax.ShapeDtypeStruct((1, 2, agent.problem.demonstrated_dim), jnp.float32)
         like = eqx.filter_eval_shape(agent._initial, sample)
         agent.state, _ = checkpoint.load(path, like)
@@ -304,7 +319,7 @@ class Agent(abc.ABC):
         agent.problem = config.from_dict(meta["problem"], COMPONENTS, functions)
         agent.seeds = tuple(meta["seeds"])
         agent.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        agent.factory, agent.demonstrations, agent.state = None, None, None
+        agent._sources, agent.state = None, None
         agent._finish()
         return agent
 

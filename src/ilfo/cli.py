@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from ilfo import machine
-from ilfo.checkpoint import CheckpointError
 from ilfo.demonstrations import Demonstrations
 from ilfo.describe import describe
 from ilfo.environments.tasks import find_task
@@ -59,9 +58,16 @@ class Train:
             raise ValueError("give either --task, or --env with --demos, not both")
         task = None if self.env or self.demos else self.task or "cartpole"
         order = Order(
-            method=self.method, task=task, env=self.env, demos=_absolute(self.demos),
-            trajectories=self.trajectories, horizon=self.horizon, seeds=self.seeds,
-            total_timesteps=self.total_timesteps, preset=self.preset, changes=self.set,
+            method=self.method,
+            task=task,
+            env=self.env,
+            demos=_absolute(self.demos),
+            trajectories=self.trajectories,
+            horizon=self.horizon,
+            seeds=self.seeds,
+            total_timesteps=self.total_timesteps,
+            preset=self.preset,
+            changes=self.set,
         )
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         summary = start(order, out, machine.set_up(), [Progress(console)], self.evaluate_every)
@@ -100,14 +106,17 @@ class Evaluate:
         from ilfo.policies.host import HostPolicy
 
         agent, _ = load_best(self.run_directory)
-        assert agent.factory and agent.demonstrations
         environments = agent.factory.several(10)
         table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
         for index, seed in enumerate(agent.seeds):
             means = [
                 mean_return(
-                    environments, HostPolicy.single(agent.policy(index)), agent.problem.actions,
-                    episodes=self.episodes, seed=self.seed + seed, greedy=greedy,
+                    environments,
+                    HostPolicy.single(agent.policy(index)),
+                    agent.problem.actions,
+                    episodes=self.episodes,
+                    seed=self.seed + seed,
+                    greedy=greedy,
                 )
                 for greedy in (True, False)
             ]
@@ -161,6 +170,49 @@ class TrainExpert:
         train_and_record(find_task(self.task), self.out, self.seed, self.episodes, console)
 
 
+@dataclass(frozen=True)
+class BenchRun:
+    """Run what is missing of a sweep; stopped at any moment, it goes on where it was."""
+
+    sweep: tyro.conf.Positional[str]
+    """The sweep; there is: core."""
+    cells: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Only these cells; all by default."""
+    results: Path = Path("results")
+    """Where result files are kept."""
+    runs: Path = Path("runs/bench")
+    """Where the runs are kept."""
+
+    def run(self) -> None:
+        from ilfo.experiments.runner import find_sweep, result_files, run_cell
+
+        here = machine.set_up()
+        known = {cell.name: cell for cell in find_sweep(self.sweep)}
+        for name in self.cells or known:
+            if name not in known:
+                raise ValueError(f"unknown cell {name!r}; there are: {', '.join(known)}")
+            cell = known[name]
+            if not all(path.exists() for path in result_files(self.results, self.sweep, cell)):
+                console.print(f"cell {name}", highlight=False)
+                run_cell(self.sweep, cell, self.results, self.runs, here, [Progress(console)])
+
+
+@dataclass(frozen=True)
+class BenchTable:
+    """Print the table of a sweep's results."""
+
+    sweep: tyro.conf.Positional[str]
+    """The sweep; there is: core."""
+    results: Path = Path("results")
+    """Where result files are kept."""
+
+    def run(self) -> None:
+        from ilfo.experiments.analysis import sweep_table
+        from ilfo.experiments.runner import find_sweep
+
+        console.print(sweep_table(self.sweep, find_sweep(self.sweep), self.results))
+
+
 COMMANDS: dict[str, Any] = {
     "train": Train,
     "resume": Resume,
@@ -168,6 +220,7 @@ COMMANDS: dict[str, Any] = {
     "settings": Settings,
     "demos": {"inspect": Inspect},
     "expert": {"train": TrainExpert},
+    "bench": {"run": BenchRun, "table": BenchTable},
 }
 
 
@@ -179,7 +232,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         program, commands = f"{program} {arguments[0]}", commands[arguments.pop(0)]
     command = tyro.extras.subcommand_cli_from_dict(
         {name: _constructor(kind) for name, kind in commands.items()},
-        prog=program, description=__doc__, args=arguments,
+        prog=program,
+        description=__doc__,
+        args=arguments,
     )
     try:
         command.run()
@@ -212,13 +267,21 @@ def show(summary: dict[str, Any], out: Path) -> None:
     """The result of a run as a table."""
     number = lambda x, digits=2: "-" if x is None else f"{x:.{digits}f}"
     table = Table(
-        "seed", "greedy return", "greedy score", "stochastic return", "stochastic score",
-        "chosen at sample", title=f"{summary['method']} on {summary['env']}",
+        "seed",
+        "greedy return",
+        "greedy score",
+        "stochastic return",
+        "stochastic score",
+        "chosen at sample",
+        title=f"{summary['method']} on {summary['env']}",
     )
     for seed in summary["seeds"]:
         table.add_row(
-            str(seed["seed"]), number(seed["greedy_return"], 1), number(seed["greedy_score"]),
-            number(seed["stochastic_return"], 1), number(seed["stochastic_score"]),
+            str(seed["seed"]),
+            number(seed["greedy_return"], 1),
+            number(seed["greedy_score"]),
+            number(seed["stochastic_return"], 1),
+            number(seed["stochastic_score"]),
             str(seed["chosen_at"]),
         )
     mean, seconds = summary["mean"], summary["seconds"]
@@ -232,5 +295,7 @@ def show(summary: dict[str, Any], out: Path) -> None:
     console.print(
         f"{seconds['total']:.0f} s (compiling {seconds['compile']:.0f} s)  "
         f"run directory: {out}  learning curves: {out / 'curves.png'}",
-        markup=False, highlight=False, soft_wrap=True,
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
     )

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def draw_curves(
-    rows: Sequence[Mapping[str, Any]], expert_return: float | None, path: Path
-) -> bool:
+def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, path: Path) -> bool:
     """Returns and MMD against online samples, mean and range over seeds. False without
     matplotlib: the numbers are in metrics.csv anyway."""
     try:

@@ -14,7 +14,6 @@ from ilfo.environments.spaces import ActionSpace
 from ilfo.policies.host import HostPolicy
 from ilfo.rollout import Purpose, observe, stream_seed
 
-
 BLOCK = 256
 """Steps whose randomness is drawn at once."""
 
@@ -51,7 +50,10 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
     """One episode in each of the first environments."""
     count = len(names)
     current = np.stack(
-        [observe(env.reset(seed=stream_seed(*name))[0]) for env, name in zip(environments, names)]
+        [
+            observe(env.reset(seed=stream_seed(*name))[0])
+            for env, name in zip(environments, names, strict=False)
+        ]
     )
     generators = [np.random.default_rng([*name, Purpose.ACT]) for name in names]
     states = [[state] for state in current.copy()]

@@ -66,7 +66,7 @@ def mean_features(
 
         return eqx.filter_vmap(one)(states)
 
-    total, mass = 0.0, 0.0
+    total, mass = np.zeros(()), np.zeros(())
     for portion in _portions(_rows(trajectories, horizon)):
         sums, masses = portion_sums(states, portion)
         total = total + np.asarray(sums, np.float64)
@@ -87,7 +87,9 @@ def _portions(rows: Iterable[list[np.ndarray]]) -> Iterator[Rollout]:
     """The rows as rollouts of one stream and PORTION steps, the last one padded."""
     waiting: list[np.ndarray] | None = None
     for new in rows:
-        waiting = new if waiting is None else [np.concatenate(p) for p in zip(waiting, new)]
+        waiting = (
+            new if waiting is None else [np.concatenate(p) for p in zip(waiting, new, strict=True)]
+        )
         while len(waiting[0]) >= PORTION:
             yield _as_rollout([column[:PORTION] for column in waiting], PORTION)
             waiting = [column[PORTION:] for column in waiting]

@@ -41,7 +41,7 @@ class Order:
     def __post_init__(self):
         if self.method not in METHODS:
             raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
-        if self.task is None and not (self.env and self.demos):
+        if self.task is None and (self.env is None or self.demos is None):
             raise ValueError("an environment needs demonstrations: give both --env and --demos")
         if self.task is None and self.total_timesteps is None:
             raise ValueError("say how many environment steps may be taken: --total-timesteps")

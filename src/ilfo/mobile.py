@@ -114,8 +114,13 @@ def init(
     key: Array,
 ) -> TrainState:
     """A fresh state for one seed; `demonstrated` is a sample of the demonstrations' steps."""
-    keys = dict(zip(("policy", "planner", "dynamics", "termination", "discriminator", "run"),
-                    jax.random.split(key, 6), strict=True))
+    keys = dict(
+        zip(
+            ("policy", "planner", "dynamics", "termination", "discriminator", "run"),
+            jax.random.split(key, 6),
+            strict=True,
+        )
+    )
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.identity(dim)
     if problem.feature_map is None:
@@ -144,8 +149,11 @@ def improve(
     settings: Settings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
 ) -> tuple[TrainState, Log]:
     """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
-    keys = dict(zip(("dynamics", "termination", "plan", "next"), jax.random.split(state.key, 4),
-                    strict=True))
+    keys = dict(
+        zip(
+            ("dynamics", "termination", "plan", "next"), jax.random.split(state.key, 4), strict=True
+        )
+    )
     chosen, choose_log = choose(settings, problem, state, rollout, expert)
 
     transitions = as_transitions(problem.actions, rollout)
@@ -158,7 +166,9 @@ def improve(
     )
     bonus = settings.bonus.fit(dynamics.model, buffer)
     planner = adapt_scales(problem, state, buffer)
-    world = World(dynamics.model, termination.rule, bonus, *believed(settings, planner, buffer, expert))
+    world = World(
+        dynamics.model, termination.rule, bonus, *believed(settings, planner, buffer, expert)
+    )
 
     def policy_step(carry, now):
         planner, discriminator = carry
@@ -168,7 +178,10 @@ def improve(
         )
         return (planner, discriminator), log
 
-    steps = (jnp.arange(settings.policy_steps), jax.random.split(keys["plan"], settings.policy_steps))
+    steps = (
+        jnp.arange(settings.policy_steps),
+        jax.random.split(keys["plan"], settings.policy_steps),
+    )
     (planner, discriminator), plan_log = filter_scan(
         policy_step, (planner, state.discriminator), steps
     )
@@ -181,7 +194,13 @@ def improve(
         "finite_planner": all_finite(planner),
     }
     return TrainState(
-        planner, dynamics, termination, discriminator, buffer, chosen, keys["next"],
+        planner,
+        dynamics,
+        termination,
+        discriminator,
+        buffer,
+        chosen,
+        keys["next"],
         state.iteration + 1,
     ), log
 
@@ -223,11 +242,24 @@ def plan(
     start_key, imagine_key, update_key = jax.random.split(key, 3)
     starts, from_reset = draw_starts(settings, buffer, expert, key=start_key)
     rollout, uncertainty = imagine(
-        planner.policy, world.model, world.rule, problem.actions, starts,
-        (world.normaliser, world.radius), problem.horizon, key=imagine_key,
+        planner.policy,
+        world.model,
+        world.rule,
+        problem.actions,
+        starts,
+        (world.normaliser, world.radius),
+        problem.horizon,
+        key=imagine_key,
     )
     discriminator, batch, log = judge(
-        settings, problem, world.bonus, expert, discriminator, rollout, uncertainty, from_reset,
+        settings,
+        problem,
+        world.bonus,
+        expert,
+        discriminator,
+        rollout,
+        uncertainty,
+        from_reset,
         settings.refit | (step == 0),
     )
     planner, planner_log = settings.planner.update(planner, batch, key=update_key)

@@ -30,7 +30,8 @@ class OverSeeds:
 
     def compile(self, *args: Any) -> None:
         if self._compiled is None:
-            self._compiled = eqx.filter_jit(self._run).lower(*self._place(args)).compile()
+            jitted: Any = eqx.filter_jit(self._run)
+            self._compiled = jitted.lower(*self._place(args)).compile()
 
     def __call__(self, *args: Any) -> Any:
         self.compile(*args)
@@ -55,7 +56,9 @@ class OverSeeds:
 
         spread = jax.shard_map(
             lambda arrays: jax.lax.map(one, arrays),
-            mesh=self._mesh, in_specs=PartitionSpec(AXIS), out_specs=PartitionSpec(AXIS),
+            mesh=self._mesh,
+            in_specs=PartitionSpec(AXIS),
+            out_specs=PartitionSpec(AXIS),
             check_vma=False,
         )
         pad = lambda x: x if padded.size == count else x[padded]

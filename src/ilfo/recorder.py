@@ -20,8 +20,18 @@ from ilfo.run import RunDirectory
 from ilfo.scores import random_return, score
 
 METRICS = (
-    "mmd", "imagined_mmd", "model_loss", "termination_loss", "bonus", "cost", "kl", "accepted",
-    "entropy", "critic_loss", "imagined_length", "runaway_share",
+    "mmd",
+    "imagined_mmd",
+    "model_loss",
+    "termination_loss",
+    "bonus",
+    "cost",
+    "kl",
+    "accepted",
+    "entropy",
+    "critic_loss",
+    "imagined_length",
+    "runaway_share",
 )
 """Entries of the log that go into metrics.csv; where a method has none, the cell is empty."""
 CURVE_EPISODES = 10
@@ -54,7 +64,7 @@ class Recorder(Callback):
         self._spent["save"] = time.perf_counter() - evaluated
 
     def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:
-        row = {
+        row: dict[str, Any] = {
             "iteration": agent.iteration,
             "seed": agent.seeds[index],
             "online_samples": agent.online_samples,
@@ -65,23 +75,30 @@ class Recorder(Callback):
             policy = one_seed(agent.state.policy, index)
             row["greedy_return"] = self._measure(agent, policy, index, True, CURVE_EPISODES)
             row["stochastic_return"] = self._measure(agent, policy, index, False, CURVE_EPISODES)
-        return row | {
-            name: float(log[name][index]) if name in log else None for name in METRICS
-        }
+        return row | {name: float(log[name][index]) if name in log else None for name in METRICS}
 
     def _measure(self, agent: Agent, policy, index: int, greedy: bool, episodes: int) -> float:
         return mean_return(
-            self._environments, HostPolicy.single(policy), agent.problem.actions,
-            episodes=episodes, seed=agent.seeds[index], greedy=greedy,
+            self._environments,
+            HostPolicy.single(policy),
+            agent.problem.actions,
+            episodes=episodes,
+            seed=agent.seeds[index],
+            greedy=greedy,
         )
 
     def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
         """Seconds of this iteration; saving is booked on the next one's row."""
         spent = {name: agent.seconds[name] - self._before[name] for name in agent.seconds}
         self._before = dict(agent.seconds)
-        return {"iteration": agent.iteration} | spent | {
-            "evaluate": evaluate, "save": self._spent["save"],
-        }
+        return (
+            {"iteration": agent.iteration}
+            | spent
+            | {
+                "evaluate": evaluate,
+                "save": self._spent["save"],
+            }
+        )
 
     def finish(self, agent: Agent) -> dict[str, Any]:
         """Score the chosen policies, write summary and picture; the summary is returned."""
@@ -97,7 +114,8 @@ class Recorder(Callback):
             "env": agent.factory.name,
             "method": agent.method,
             "demonstrations": {
-                "trajectories": demonstrations.count(), "states": demonstrations.states_count,
+                "trajectories": demonstrations.count(),
+                "states": demonstrations.states_count,
             },
             "online_samples": agent.online_samples,
             "expert_return": expert,

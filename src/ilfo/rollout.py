@@ -1,6 +1,7 @@
 """Trajectories: `collect` in real environments on the host, `imagine` in a learned model."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import gymnasium as gym
 import jax
@@ -48,26 +49,26 @@ def collect(
     never a step. Returns the rollout as NumPy arrays (K, N, T, …) and the rewards (K, N, T).
     """
     k, n = len(seeds), len(environments) // len(seeds)
-    noise = [
-        policy.draw_noise(
-            np.random.default_rng([seed, Purpose.ACT, iteration]), (steps, n)
-        )
-        for seed in seeds
-    ]
-    noise = np.stack(noise, axis=1)  # (T, K, N, ·)
+    noise = np.stack(
+        [
+            policy.draw_noise(np.random.default_rng([seed, Purpose.ACT, iteration]), (steps, n))
+            for seed in seeds
+        ],
+        axis=1,
+    )  # (T, K, N, ·)
+    names = [(seed, Purpose.COLLECT, iteration, stream) for seed in seeds for stream in range(n)]
     current = np.stack(
         [
-            observe(env.reset(seed=stream_seed(seeds[i // n], Purpose.COLLECT, iteration, i % n))[0])
-            for i, env in enumerate(environments)
+            observe(env.reset(seed=stream_seed(*name))[0])
+            for env, name in zip(environments, names, strict=True)
         ]
     )
     dim = current.shape[-1]
-    states = np.empty((k * n, steps, dim), np.float32)
-    following = np.empty_like(states)
-    drawn: list[np.ndarray] = []
+    states, following = np.empty((2, k * n, steps, dim), np.float32)
     rewards = np.zeros((k * n, steps), np.float32)
-    terminal, cut = np.zeros((2, k * n, steps), bool)
+    terminal, cut, runaway = np.zeros((3, k * n, steps), bool)
     elapsed = np.zeros((k * n, steps), np.int32)
+    drawn: list[np.ndarray] = []
     age = np.zeros(k * n, np.int32)
     for t in range(steps):
         action = policy.sample(current.reshape(k, n, dim), noise[t])
@@ -84,18 +85,20 @@ def collect(
                 if t + 1 < steps:
                     current[i] = observe(env.reset()[0])
     cut[:, -1] |= ~terminal[:, -1]
-    rollout = Rollout(
-        states,
-        np.stack(drawn, axis=1),
-        following,
-        terminal,
-        np.zeros_like(terminal),
-        cut,
-        np.ones_like(terminal),
-        elapsed,
-    )
-    by_seed = lambda x: x.reshape(k, n, *x.shape[1:])
-    return Rollout(*map(by_seed, rollout)), by_seed(rewards)
+    columns: list[Any] = [
+        x.reshape(k, n, *x.shape[1:])
+        for x in (
+            states,
+            np.stack(drawn, 1),
+            following,
+            terminal,
+            runaway,
+            cut,
+            ~runaway,
+            elapsed,
+        )
+    ]
+    return Rollout(*columns), rewards.reshape(k, n, steps)
 
 
 def imagine(
@@ -130,21 +133,19 @@ def imagine(
             runaway = alive & ~inside
             now = (state, action, reached, terminal, runaway, alive)
             uncertainty = model.uncertainty(state, executed)
+            # where the model has no answer there is nothing to explore: NaN would spread
+            uncertainty = jnp.where(jnp.isnan(uncertainty), 0.0, uncertainty)
             goes_on = alive & ~terminal & ~runaway
             return (jnp.where(goes_on, reached, state), goes_on), (now, uncertainty)
 
         act_key, model_key = jax.random.split(key)
         noise = policy.distribution(start).noise(horizon, key=act_key)
         randomness = (noise, jax.random.split(model_key, horizon))
-        (_, going), (steps, uncertainty) = jax.lax.scan(
-            step, (start, jnp.array(True)), randomness
-        )
+        (_, going), (steps, uncertainty) = jax.lax.scan(step, (start, jnp.array(True)), randomness)
         state, action, reached, terminal, runaway, valid = steps
         cut = jnp.zeros_like(valid).at[-1].set(going)
         elapsed = jnp.arange(horizon)
-        return Rollout(
-            state, action, reached, terminal, runaway, cut, valid, elapsed
-        ), uncertainty
+        return Rollout(state, action, reached, terminal, runaway, cut, valid, elapsed), uncertainty
 
     count = starts.shape[0]
     return jax.vmap(stream)(starts, jnp.arange(count), jax.random.split(key, count))

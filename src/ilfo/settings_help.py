@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import inspect
+import itertools
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +34,7 @@ def field_texts(kind: type) -> dict[str, str]:
     """The string literal under each annotated field of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
     texts = {}
-    for field, below in zip(body, body[1:], strict=False):
+    for field, below in itertools.pairwise(body):
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):

@@ -101,9 +101,7 @@ def fit(
 
     def step(carry, rows):
         params, state = carry
-        value, grad = jax.value_and_grad(
-            lambda p: loss(eqx.combine(p, static), rows, ones)
-        )(params)
+        value, grad = jax.value_and_grad(lambda p: loss(eqx.combine(p, static), rows, ones))(params)
         update, state = optimiser.update(grad, state, params)
         return (optax.apply_updates(params, update), state), value
 
@@ -116,9 +114,7 @@ def fit(
 
     keys = jax.random.split(pass_key, plan.passes)
     if not plan.held_out:
-        (params, optimiser_state), values = jax.lax.scan(
-            one_pass, (params, optimiser_state), keys
-        )
+        (params, optimiser_state), values = jax.lax.scan(one_pass, (params, optimiser_state), keys)
         return eqx.combine(params, static), optimiser_state, values[-1]
 
     def judged_pass(carry, key):

@@ -54,6 +54,19 @@ def act_in_all(policy: AbstractPolicy, states, noise):
     return jax.vmap(lambda s, n: act(policy, s, n))(states, noise)
 
 
+@eqx.filter_jit
+def draw(distribution, count: int, seed: int):
+    noise = distribution.noise(count, key=jax.random.key(seed))
+    return jax.vmap(distribution.sample)(noise)
+
+
+def log_probs(distribution, actions) -> np.ndarray:
+    return np.asarray(_log_probs(distribution, actions), np.float64)
+
+
+_log_probs = eqx.filter_jit(lambda distribution, x: jax.vmap(distribution.log_prob)(x))
+
+
 def noise_for(policy: AbstractPolicy, *shape: int, seed: int = 1):
     return policy.distribution(STATES[0]).noise(*shape, key=jax.random.key(seed))
 
@@ -67,9 +80,10 @@ def assert_close(one, other, tolerance: float = 1e-5) -> None:
 
 def test_shapes_and_dtypes(kind: str, policy: AbstractPolicy) -> None:
     width = ACTIONS[kind].encoded_dim
-    assert noise_for(policy).shape == (width,)
-    assert noise_for(policy, 4, 2).shape == (4, 2, width)
-    said = act(policy, STATES[0], noise_for(policy))
+    for shape in ((), (4, 2)):
+        noise = eqx.filter_eval_shape(noise_for, policy, *shape)
+        assert (noise.shape, noise.dtype) == ((*shape, width), jnp.float32)
+    said = eqx.filter_eval_shape(act, policy, STATES[0], jnp.zeros(width))
     shape, dtype = ((), jnp.int32) if kind == "categorical" else ((2,), jnp.float32)
     for name in ("action", "mode"):
         assert (said[name].shape, said[name].dtype) == (shape, dtype)
@@ -91,9 +105,10 @@ def test_vmap_equals_loop(policy: AbstractPolicy) -> None:
 
 def test_same_key_same_noise_same_action(policy: AbstractPolicy) -> None:
     one, same, other = (noise_for(policy, 64, seed=seed) for seed in (1, 1, 2))
-    draw = jax.vmap(policy.distribution(STATES[0]).sample)
-    np.testing.assert_array_equal(draw(one), draw(same))
-    assert (draw(one) != draw(other)).any()
+    states = jnp.broadcast_to(STATES[0], (64, STATE_DIM))
+    actions = [act_in_all(policy, states, noise)["action"] for noise in (one, same, other)]
+    np.testing.assert_array_equal(actions[0], actions[1])
+    assert (actions[0] != actions[2]).any()
 
 
 def test_first_policy_hardly_depends_on_the_state(kind: str) -> None:
@@ -122,7 +137,7 @@ def test_states_are_normalised(kind: str, policy: AbstractPolicy) -> None:
 def cells(kind: str, distribution):
     """Probability of each cell of the action space by integrating exp(log_prob), and the map from
     actions to cell numbers. Actions outside every cell have number -1."""
-    density = lambda actions: np.exp(np.asarray(jax.vmap(distribution.log_prob)(actions)))
+    density = lambda actions: np.exp(log_probs(distribution, actions))
     if kind == "categorical":
         return density(jnp.arange(3)), lambda actions: np.asarray(actions)
     side, fine, low, high = 6, 12, -3.0, 3.0
@@ -155,7 +170,7 @@ def assert_frequencies(numbers: np.ndarray, probability: np.ndarray) -> None:
 def test_sampling_frequencies_match_log_prob(kind: str) -> None:
     distribution, other = DISTRIBUTIONS[kind]
     probability, number = cells(kind, distribution)
-    drawn = jax.vmap(distribution.sample)(distribution.noise(20_000, key=jax.random.key(3)))
+    drawn = draw(distribution, 20_000, 3)
     assert_frequencies(number(drawn), probability)
     with pytest.raises(AssertionError):  # the test has the power to tell another distribution
         assert_frequencies(number(drawn), cells(kind, other)[0])
@@ -172,8 +187,8 @@ def test_log_prob_integrates_to_one(kind: str) -> None:
 
 def test_kl_is_the_expected_log_ratio(kind: str) -> None:
     p, q = DISTRIBUTIONS[kind]
-    drawn = jax.vmap(p.sample)(p.noise(20_000, key=jax.random.key(4)))
-    ratio = np.asarray(jax.vmap(p.log_prob)(drawn) - jax.vmap(q.log_prob)(drawn), np.float64)
+    drawn = draw(p, 20_000, 4)
+    ratio = log_probs(p, drawn) - log_probs(q, drawn)
     assert abs(p.kl(q) - ratio.mean()) < 4 * ratio.std() / math.sqrt(len(ratio))
     assert p.kl(p) == pytest.approx(0, abs=1e-6)
     assert p.kl(q) > 0.1
@@ -182,15 +197,14 @@ def test_kl_is_the_expected_log_ratio(kind: str) -> None:
 
 def test_entropy_is_the_expected_surprise(kind: str) -> None:
     p, _ = DISTRIBUTIONS[kind]
-    drawn = jax.vmap(p.sample)(p.noise(20_000, key=jax.random.key(5)))
-    surprise = -np.asarray(jax.vmap(p.log_prob)(drawn), np.float64)
+    surprise = -log_probs(p, draw(p, 20_000, 5))
     assert abs(p.entropy() - surprise.mean()) < 4 * surprise.std() / math.sqrt(len(surprise))
 
 
 def test_mode_is_most_likely(kind: str) -> None:
     p, _ = DISTRIBUTIONS[kind]
-    drawn = jax.vmap(p.sample)(p.noise(100, key=jax.random.key(6)))
-    assert (jax.vmap(p.log_prob)(drawn) <= p.log_prob(p.mode()) + 1e-6).all()
+    drawn = draw(p, 20_000, 6)
+    assert (log_probs(p, drawn) <= p.log_prob(p.mode()) + 1e-6).all()
 
 
 def test_categorical_by_hand() -> None:

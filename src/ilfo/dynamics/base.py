@@ -40,7 +40,5 @@ class AbstractDynamics(eqx.Module):
     def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> Any: ...
 
     @abc.abstractmethod
-    def fit(
-        self, state: Any, new: Transition, buffer: Buffer, *, key: Array
-    ) -> tuple[Any, Log]:
+    def fit(self, state: Any, new: Transition, buffer: Buffer, *, key: Array) -> tuple[Any, Log]:
         """`buffer` already contains `new`. The log has at least `model_loss`."""

@@ -70,7 +70,7 @@ class EnsembleDynamics(AbstractDynamics):
     """SGD with momentum as in the paper, or Adam."""
     clip: float = 2.0
     """Largest norm of a member's gradient."""
-    plan: training.Passes = training.Passes()
+    plan: training.Passes = training.Passes(passes=10)
     """Passes over the buffer per fit."""
     warm_start: bool = True
     """Go on from the last fit's weights; otherwise draw new ones at every fit."""
@@ -80,9 +80,9 @@ class EnsembleDynamics(AbstractDynamics):
 
     def init(self, state_dim, actions, *, key):
         inputs = state_dim + actions.encoded_dim
-        networks = eqx.filter_vmap(
-            lambda k: mlp(inputs, state_dim, self.width, self.depth, key=k)
-        )(jax.random.split(key, self.members))
+        networks = eqx.filter_vmap(lambda k: mlp(inputs, state_dim, self.width, self.depth, key=k))(
+            jax.random.split(key, self.members)
+        )
         model = Ensemble(
             networks,
             actions,
@@ -104,8 +104,14 @@ class EnsembleDynamics(AbstractDynamics):
 
         networks, optimiser_state, losses = eqx.filter_vmap(
             lambda network, opt, k: training.fit(
-                _squared_error, network, opt, self._transform(), data, buffer.recent.valid,
-                self.plan, key=k,
+                _squared_error,
+                network,
+                opt,
+                self._transform(),
+                data,
+                buffer.recent.valid,
+                self.plan,
+                key=k,
             )
         )(model.networks, state.optimiser, jax.random.split(fit_key, self.members))
         model = Ensemble(networks, model.actions, inputs, differences, model.noise)

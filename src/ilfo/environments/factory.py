@@ -49,9 +49,7 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.En
             gym.spec(environment)
         except gym.error.Error as error:
             raise ValueError(f"unknown environment {environment!r}: {error}") from error
-        return lambda: gym.make(
-            environment, max_episode_steps=horizon, disable_env_checker=True
-        )
+        return lambda: gym.make(environment, max_episode_steps=horizon, disable_env_checker=True)
     if isinstance(environment, gym.Env):
         spec = environment.spec
         if spec is None:
@@ -62,12 +60,23 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.En
         return lambda: gym.make(spec, max_episode_steps=horizon, disable_env_checker=True)
     if callable(environment):
         return lambda: _limited(environment(), horizon)
-    raise ValueError(f"environment is {environment!r}, but must be an id, a gymnasium.Env or a "
-                     "function that makes one")
+    raise ValueError(
+        f"environment is {environment!r}, but must be an id, a gymnasium.Env or a "
+        "function that makes one"
+    )
 
 
 def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:
     if not isinstance(environment, gym.Env):
-        raise ValueError(f"the function that makes the environment returned {environment!r}, "
-                         "not a gymnasium.Env")
-    return gym.wrappers.TimeLimit(environment, horizon) if horizon else environment
+        raise ValueError(
+            f"the function that makes the environment returned {environment!r}, not a gymnasium.Env"
+        )
+    if horizon is None:
+        return environment
+    own = environment.spec.max_episode_steps if environment.spec else None
+    if own is not None and own < horizon:
+        raise ValueError(
+            f"horizon is {horizon}, but the function makes an environment that stops after {own} "
+            f"steps; let it call gymnasium.make(..., max_episode_steps={horizon})"
+        )
+    return gym.wrappers.TimeLimit(environment, horizon)

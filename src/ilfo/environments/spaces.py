@@ -86,8 +86,8 @@ def action_space(space: gym.Space) -> ActionSpace:
             f"action space {space} is unbounded; wrap the environment in "
             "gymnasium.wrappers.RescaleAction or give the Box finite bounds"
         )
-    bounds = (tuple(map(float, bound.ravel())) for bound in (space.low, space.high))
-    return BoxActions(*bounds, shape=space.shape, dtype=str(space.dtype))
+    low, high = (tuple(map(float, bound.ravel())) for bound in (space.low, space.high))
+    return BoxActions(low, high, space.shape, str(space.dtype))
 
 
 def state_dim(space: gym.Space) -> int:

@@ -13,7 +13,6 @@ from ilfo.environments.spaces import action_space
 from ilfo.environments.tasks import Task
 from ilfo.evaluate import mean_return, play
 from ilfo.experts.train import train
-from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
 from ilfo.rollout import Purpose
@@ -26,7 +25,7 @@ def train_and_record(task: Task, out: Path, seed: int, episodes: int, console: C
     if out.exists():
         raise FileExistsError(f"{out} exists already; choose another file")
     made = factory(task.environment)
-    for progress in train(made.make, horizon=made.horizon, seed=seed, planner=TRPO(kl=0.0025)):
+    for progress in train(made.make, horizon=made.horizon, seed=seed):
         console.print(f"samples {progress.samples}  return {progress.stochastic_return:.1f}")
         if progress.stochastic_return >= task.expert_return:
             break
@@ -53,8 +52,13 @@ def record(
     host = HostPolicy.single(policy)
     played = list(
         play(
-            environments, host, actions, episodes=episodes, seed=seed,
-            purpose=Purpose.RECORD, greedy=False,
+            environments,
+            host,
+            actions,
+            episodes=episodes,
+            seed=seed,
+            purpose=Purpose.RECORD,
+            greedy=False,
         )
     )
     returns = [float(episode.rewards.sum()) for episode in played]

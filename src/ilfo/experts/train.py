@@ -19,6 +19,9 @@ from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollout import collect
 from ilfo.types import Normaliser
 
+PLANNER = TRPO(kl=0.0025)
+POLICY = MLPPolicy()
+
 
 class Progress(NamedTuple):
     """The expert after an iteration."""
@@ -34,8 +37,8 @@ def train(
     *,
     horizon: int,
     seed: int,
-    planner: AbstractPlanner = TRPO(),
-    policy: MLPPolicy = MLPPolicy(),
+    planner: AbstractPlanner = PLANNER,
+    policy: MLPPolicy = POLICY,
     streams: int = 8,
     episodes: int = 50,
 ) -> Iterator[Progress]:
@@ -60,14 +63,22 @@ def train(
     iteration = 0
     while True:
         rollout, rewards = collect(
-            environments, HostPolicy.single(state.policy), actions,
-            seeds=[seed], iteration=iteration, steps=horizon,
+            environments,
+            HostPolicy.single(state.policy),
+            actions,
+            seeds=[seed],
+            iteration=iteration,
+            steps=horizon,
         )
         rollout, rewards = jax.tree.map(lambda x: jnp.asarray(x[0]), (rollout, rewards))
         state = update(state, rollout, rewards, jax.random.fold_in(key, iteration))
         iteration += 1
         score = mean_return(
-            environments, HostPolicy.single(state.policy), actions,
-            episodes=episodes, seed=seed, greedy=False,
+            environments,
+            HostPolicy.single(state.policy),
+            actions,
+            episodes=episodes,
+            seed=seed,
+            greedy=False,
         )
         yield Progress(iteration, iteration * streams * horizon, score, state.policy)

@@ -29,9 +29,7 @@ class AbstractPlanner(eqx.Module):
     ) -> PlannerState: ...
 
     @abc.abstractmethod
-    def update(
-        self, state: PlannerState, batch: Batch, *, key: Array
-    ) -> tuple[PlannerState, Log]:
+    def update(self, state: PlannerState, batch: Batch, *, key: Array) -> tuple[PlannerState, Log]:
         """One improvement. The log has at least `kl`, `accepted`, `critic_loss`, `entropy`."""
 
 

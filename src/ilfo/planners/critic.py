@@ -50,7 +50,7 @@ class GAECritic(eqx.Module):
     """γ, below 1."""
     trace: float = 0.97
     """GAE's λ: 1 sums whole returns, 0 trusts the critic after one step."""
-    width: int = 128
+    width: int = 64
     """Units in each of the two hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3, 1e-5)
     plan: training.Passes = training.Passes(passes=1, batch_size=256)
@@ -96,15 +96,19 @@ class GAECritic(eqx.Module):
         rollout = batch.rollout
         rows = (rollout.state.reshape(-1, rollout.state.shape[-1]), returns.ravel())
         critic, optimiser, value = training.fit(
-            loss, state.critic, state.optimiser, self.optimiser.build(), rows,
-            rollout.valid.ravel(), self.plan, key=key,
+            loss,
+            state.critic,
+            state.optimiser,
+            self.optimiser.build(),
+            rows,
+            rollout.valid.ravel(),
+            self.plan,
+            key=key,
         )
         return CriticState(critic, optimiser), value
 
 
-def gae(
-    delta: Float[Array, "N T"], stop: Array, decay: float | Array
-) -> Float[Array, "N T"]:
+def gae(delta: Float[Array, "N T"], stop: Array, decay: float | Array) -> Float[Array, "N T"]:
     """A_t = δ_t + decay · A_{t+1}, where A_{t+1} does not count behind a stop."""
 
     def back(later, step):
@@ -112,9 +116,7 @@ def gae(
         now = delta + decay * jnp.where(stop, 0.0, later)
         return now, now
 
-    _, advantage = jax.lax.scan(
-        back, jnp.zeros(delta.shape[0]), (delta.T, stop.T), reverse=True
-    )
+    _, advantage = jax.lax.scan(back, jnp.zeros(delta.shape[0]), (delta.T, stop.T), reverse=True)
     return advantage.T
 
 

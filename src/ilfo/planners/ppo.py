@@ -44,8 +44,14 @@ class PPO(AbstractPlanner):
         old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, actions)
         rows = (states, actions, whiten(advantage.ravel(), valid), old_log_prob)
         policy, optimiser, surrogate = training.fit(
-            self._loss, state.policy, state.optimiser, self._transform(), rows, valid,
-            self.plan, key=policy_key,
+            self._loss,
+            state.policy,
+            state.optimiser,
+            self._transform(),
+            rows,
+            valid,
+            self.plan,
+            key=policy_key,
         )
         new = jax.vmap(policy.distribution)(states)
         mean = lambda x: jnp.where(valid, x, 0).sum() / jnp.maximum(valid.sum(), 1)

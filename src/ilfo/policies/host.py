@@ -58,4 +58,3 @@ class HostPolicy:
         if self._discrete:
             return generator.gumbel(size=full).astype(np.float32)
         return generator.standard_normal(full, dtype=np.float32)
-

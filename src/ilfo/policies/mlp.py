@@ -52,9 +52,7 @@ class MLPPolicy(eqx.Module):
     def init(
         self, state_dim: int, actions: ActionSpace, normaliser: Normaliser, *, key: Array
     ) -> AbstractPolicy:
-        network = mlp(
-            state_dim, actions.encoded_dim, self.width, self.depth, jnp.tanh, key=key
-        )
+        network = mlp(state_dim, actions.encoded_dim, self.width, self.depth, jnp.tanh, key=key)
         last = lambda net: (net.layers[-1].weight, net.layers[-1].bias)
         network = eqx.tree_at(last, network, [0.01 * leaf for leaf in last(network)])
         if isinstance(actions, DiscreteActions):

@@ -1,0 +1,52 @@
+"""Tables of a sweep's results, with bootstrap intervals over seeds."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.runner import result_files
+
+
+def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, float]:
+    """95 % percentile bootstrap interval of the mean."""
+    data = np.asarray(values, float)
+    index = np.random.default_rng(0).integers(len(data), size=(draws, len(data)))
+    low, high = np.percentile(data[index].mean(1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def sweep_table(sweep: str, cells: Sequence[Cell], results: Path) -> Table:
+    """One row per cell that has results: mean, interval, lowest seed."""
+    table = Table("cell", "seeds", "greedy score", "lowest", "stochastic", "samples", "measured")
+    for cell in cells:
+        files = [path for path in result_files(results, sweep, cell) if path.exists()]
+        if files:
+            table.add_row(cell.name, *_row(cell, [json.loads(path.read_text()) for path in files]))
+    return table
+
+
+def _row(cell: Cell, found: list[dict[str, Any]]) -> list[str]:
+    column = lambda name: [each["result"][name] for each in found]
+    measured = (
+        ""
+        if cell.measure is None
+        else (f"{cell.measure.__name__} {_spread(column(cell.measure.__name__))}")
+    )
+    return [
+        str(len(found)),
+        _spread(column("greedy_score")),
+        f"{min(column('greedy_score')):.2f}",
+        _spread(column("stochastic_score")),
+        str(found[0]["summary"]["online_samples"]),
+        measured,
+    ]
+
+
+def _spread(values: Sequence[float]) -> str:
+    low, high = interval(values)
+    return f"{np.mean(values):.2f} [{low:.2f}, {high:.2f}]"

@@ -1,0 +1,19 @@
+"""One cell of a sweep: what to train, from which demonstrations, and what to measure besides."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ilfo.demonstrations import Demonstrations
+from ilfo.evaluate import Episode
+from ilfo.launch import Order
+
+
+@dataclass(frozen=True)
+class Cell:
+    name: str
+    order: Order
+    """Its `demos` is left out where `record` makes them."""
+    record: Callable[[], Demonstrations] | None = None
+    """Makes the demonstrations of a cell whose task does not bundle any; always the same ones."""
+    measure: Callable[[Episode], float] | None = None
+    """A number per greedy episode that the return does not show."""

@@ -1,0 +1,112 @@
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
+
+from ilfo.environments.factory import factory
+from tests.counting import Counting
+
+
+def length(environment):
+    """Steps until the environment stops a Pendulum, which never ends by itself."""
+    environment.reset(seed=0)
+    for step in range(1, 1000):
+        _, _, ends, stops, _ = environment.step(np.zeros(1, np.float32))
+        assert not ends
+        if stops:
+            return step
+    return None
+
+
+WAYS = {
+    "id": lambda: "Pendulum-v1",
+    "instance": lambda: gym.make("Pendulum-v1"),
+    "function": lambda: lambda: gym.make("Pendulum-v1"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_horizon_is_the_environments_own_unless_given(way):
+    made = factory(WAYS[way]())
+    assert made.horizon == 200
+    assert made.name == "Pendulum-v1"
+    assert length(made.make()) == 200
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_shorter_horizon_replaces_the_environments_own(way):
+    made = factory(WAYS[way](), horizon=30)
+    assert made.horizon == 30
+    assert length(made.make()) == 30
+
+
+@pytest.mark.parametrize("way", ["id", "instance"])
+def test_a_longer_horizon_replaces_the_environments_own(way):
+    made = factory(WAYS[way](), horizon=250)
+    assert made.horizon == 250
+    assert length(made.make()) == 250
+
+
+def test_a_function_whose_limit_is_shorter_than_the_horizon_is_refused():
+    with pytest.raises(ValueError, match=r"horizon is 250.* 200 .*max_episode_steps=250"):
+        factory(WAYS["function"](), horizon=250)
+
+
+@pytest.mark.parametrize("environment", [Counting, lambda: Counting(), PendulumEnv])
+def test_an_environment_without_a_limit_needs_a_horizon(environment):
+    with pytest.raises(ValueError, match=r"no time limit and no horizon .*horizon=\.\.\."):
+        factory(environment)
+    assert factory(environment, horizon=12).horizon == 12
+
+
+def test_a_class_is_a_function_that_makes_one():
+    made = factory(PendulumEnv, horizon=12)
+    assert made.name == "PendulumEnv"
+    assert length(made.make()) == 12
+
+
+def test_copies_are_independent_and_carry_the_spaces():
+    made = factory("CartPole-v1")
+    first, second = made.several(2)
+    assert first.unwrapped is not second.unwrapped
+    assert made.observation_space == first.observation_space
+    assert made.action_space == gym.spaces.Discrete(2)
+    assert isinstance(first.unwrapped, CartPoleEnv)
+    first.reset(seed=0)
+    second.reset(seed=0)
+    first.step(1)
+    assert not np.array_equal(first.unwrapped.state, second.unwrapped.state)
+
+
+def test_copies_of_an_instance_keep_its_arguments():
+    made = factory(gym.make("Pendulum-v1", g=3.0))
+    assert made.make().unwrapped.g == 3.0
+
+
+def test_an_instance_that_nobody_can_copy_is_refused():
+    with pytest.raises(ValueError, match=r"cannot be copied; pass a function"):
+        factory(Counting(), horizon=5)
+
+
+@pytest.mark.parametrize("name", ["NoSuchThing-v0", "CartPole-v77", "not a name"])
+def test_an_unknown_id_is_named(name):
+    with pytest.raises(ValueError, match="unknown environment") as raised:
+        factory(name)
+    assert repr(name) in str(raised.value)
+
+
+@pytest.mark.parametrize("environment", [None, 3])
+def test_what_is_no_environment_is_refused(environment):
+    with pytest.raises(ValueError, match=r"must be an id, a gymnasium\.Env or a function"):
+        factory(environment, horizon=5)
+
+
+def test_a_function_that_makes_something_else_is_refused():
+    with pytest.raises(ValueError, match=r"returned 'CartPole-v1', not a gymnasium\.Env"):
+        factory(lambda: "CartPole-v1", horizon=5)
+
+
+@pytest.mark.parametrize("horizon", [0, -3, True])
+def test_a_horizon_is_a_positive_number(horizon):
+    with pytest.raises(ValueError, match=r"horizon is .* must be a positive number of steps"):
+        factory("CartPole-v1", horizon=horizon)

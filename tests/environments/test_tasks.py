@@ -1,0 +1,73 @@
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+
+from ilfo.environments.tasks import TASKS, cartpole_terminal, find_task
+
+
+def random_episodes(name: str, episodes: int):
+    """States reached by random actions, and whether the environment ended there."""
+    environment = gym.make(name)
+    environment.action_space.seed(0)
+    states, ended = [], []
+    for episode in range(episodes):
+        environment.reset(seed=episode)
+        # a random action held for a while also reaches the edge of the track
+        held = episode % 2 * 12 + 1
+        done, step = False, 0
+        while not done:
+            if step % held == 0:
+                action = environment.action_space.sample()
+            state, _, ends, stops, _ = environment.step(action)
+            states.append(state)
+            ended.append(ends)
+            done, step = ends or stops, step + 1
+    return np.stack(states), np.array(ended)
+
+
+def test_cartpole_ends_where_gymnasium_ends_it():
+    states, ended = random_episodes("CartPole-v1", 300)
+    assert ended.sum() == 300
+    np.testing.assert_array_equal(jax.vmap(cartpole_terminal)(states), ended)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_cartpole_ends_at_the_edge_of_the_track_with_an_upright_pole(sign):
+    environment = gym.make("CartPole-v1").unwrapped
+    environment.reset(seed=0)
+    environment.state = np.array([sign * 2.39, sign * 0.4, 0.0, 0.0])
+    ended = False
+    while not ended:
+        state, _, ended, _, _ = environment.step(int(sign > 0))
+        assert bool(cartpole_terminal(state)) == ended
+    assert abs(state[0]) > 2.4
+    assert abs(state[2]) < 0.2
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_agrees_with_its_environment_and_its_demonstrations(name):
+    task = find_task(name)
+    assert task.name == name
+    spec = gym.spec(task.environment)
+    assert spec.max_episode_steps is not None
+    demonstrations = task.load()
+    assert demonstrations.count() == task.demonstrations
+    assert demonstrations.dim == gym.make(task.environment).observation_space.shape[0]
+    for trajectory in demonstrations:
+        ended = np.asarray(jax.vmap(task.terminal)(trajectory.states))
+        assert not ended[:-1].any()
+        assert ended[-1] == trajectory.terminal
+        assert trajectory.actions is None
+
+
+def test_fewer_demonstrations_are_the_first_ones():
+    few, all_ = find_task("cartpole").load(2), find_task("cartpole").load()
+    assert few.count() == 2
+    for a, b in zip(few, all_, strict=False):
+        np.testing.assert_array_equal(a.states, b.states)
+
+
+def test_an_unknown_task_is_named_beside_those_there_are():
+    with pytest.raises(ValueError, match=r"unknown task 'pong'.*cartpole"):
+        find_task("pong")
