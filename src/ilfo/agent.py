@@ -4,6 +4,7 @@ The loop is the same for all methods: collect on the host, then one compiled `im
 """
 
 import abc
+import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from ilfo.policies.host import HostPolicy
 from ilfo.problem import Problem, state_problem
 from ilfo.rollout import Purpose, collect
 from ilfo.run import versions
+from ilfo.types import Rollout
 
 SAMPLE = 20_000
 """Demonstrated steps kept for scales, bandwidth and start states."""
@@ -171,6 +173,7 @@ class Agent(abc.ABC):
             iteration=self.iteration,
             steps=self.problem.horizon,
         )
+        self._check_observations(rollout)
         collected = time.perf_counter()
         args = (self.state, rollout, self._expert)
         self._improve.compile(*args)
@@ -184,6 +187,16 @@ class Agent(abc.ABC):
         self.seconds["improve"] += time.perf_counter() - compiled
         log = {name: value for name, value in log.items() if not name.startswith("finite_")}
         return log | {"iteration": self.iteration, "online_samples": self.online_samples}
+
+    def _check_observations(self, rollout: Rollout) -> None:
+        finite = np.isfinite(rollout.next_state).all(axis=(1, 2, 3))
+        if not finite.all():
+            raise DivergenceError(
+                f"{self.factory.name} returned an observation that is not finite in phase "
+                f"'collect' of iteration {self.iteration + 1}, seed "
+                f"{self.seeds[int(finite.argmin())]}; the state after iteration "
+                f"{self.iteration} is kept"
+            )
 
     def _check_finite(self, log: Mapping[str, np.ndarray]) -> None:
         for name, finite in log.items():
@@ -253,8 +266,13 @@ class Agent(abc.ABC):
         if self._host is None or self._host[0] is not self.state:
             self._host = (self.state, HostPolicy.single(self.policy()))
         host, actions = self._host[1], self.problem.actions
-        rows = np.asarray(observation, np.float32)
-        single = rows.size == self.problem.state_dim
+        rows, shape = np.asarray(observation, np.float32), self.problem.observation_shape
+        single = rows.shape == shape
+        if not single and rows.shape[1:] != shape:
+            raise ValueError(
+                f"the observation has shape {rows.shape}, but must have {shape}, or one more "
+                "axis in front for a batch"
+            )
         rows = rows.reshape(1, -1, self.problem.state_dim)
         if deterministic:
             drawn = host.mode(rows)[0]
@@ -325,7 +343,7 @@ class Agent(abc.ABC):
 
 
 def _seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
     if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
         raise ValueError(f"seeds is {seeds}, but must be a positive count or different numbers")
     return numbers

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import gymnasium
 import tyro
 from rich.console import Console
 from rich.table import Table
@@ -238,8 +239,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     try:
         command.run()
-    except (ValueError, OSError, FloatingPointError) as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False)
+    except (ValueError, OSError, FloatingPointError, gymnasium.error.Error) as error:
+        Console(stderr=True).print(
+            f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

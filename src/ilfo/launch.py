@@ -72,7 +72,9 @@ class Order:
 
     @property
     def budget(self) -> int:
-        return self.total_timesteps or find_task(str(self.task)).budget
+        if self.total_timesteps is not None:
+            return self.total_timesteps
+        return find_task(str(self.task)).budget
 
 
 def apply_change(settings: Any, change: str) -> Any:
@@ -81,8 +83,15 @@ def apply_change(settings: Any, change: str) -> Any:
     if not equals:
         raise ValueError(f"a setting is changed by NAME=VALUE, but this has no '=': {change!r}")
     if text in COMPONENTS:
-        return config.override(settings, name, COMPONENTS[text]())
+        return config.override(settings, name, _component(text))
     return config.override(settings, name, _value(text))
+
+
+def _component(name: str) -> Any:
+    try:
+        return COMPONENTS[name]()
+    except TypeError as error:
+        raise ValueError(f"{name} cannot be chosen by its name alone: {error}") from error
 
 
 def _value(text: str) -> Any:
@@ -102,6 +111,8 @@ def start(
     every: int = 1,
 ) -> dict[str, Any]:
     """Train into a new directory and return the summary."""
+    if every < 1:
+        raise ValueError(f"returns are measured every {every} iterations, but that must be >= 1")
     agent = order.agent()
     description = {
         "order": asdict(order) | {"total_timesteps": order.budget, "changes": list(order.changes)},
@@ -135,14 +146,21 @@ def resume(
 
 
 def order_of(run: RunDirectory) -> Order:
-    given = dict(run.config["order"])
-    return Order(**given | {"changes": tuple(given["changes"])})
+    try:
+        given = dict(run.config["order"])
+        return Order(**given | {"changes": tuple(given["changes"])})
+    except (KeyError, TypeError) as error:
+        raise RunError(
+            f"{run.path / 'config.json'} does not tell what was trained ({error}); it is no "
+            "training run, or one of another version of ilfo"
+        ) from error
 
 
 def _train(agent, order, run, machine, callbacks, total_timesteps=None) -> dict[str, Any]:
     facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
     recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
-    agent.learn(total_timesteps or order.budget, callback=[recorder, *callbacks])
+    budget = order.budget if total_timesteps is None else total_timesteps
+    agent.learn(budget, callback=[recorder, *callbacks])
     return recorder.finish(agent)
 
 

@@ -100,6 +100,9 @@ class Settings(eqx.Module):
     largest one that was demonstrated or visited."""
 
     def __post_init__(self):
+        for name in ("policy_steps", "streams", "imagined_streams", "buffer_horizons"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least 1")
         if not 0 <= self.weight <= 1:
             raise ValueError(f"weight (λ) is {self.weight}, but must lie in [0, 1]")
         if not 0 <= self.expert_starts < 1:
@@ -312,7 +315,10 @@ def draw_starts(
     """Reset states, and a share of demonstrated ones; the mask tells which are reset states."""
     reset_key, expert_key = jax.random.split(key)
     count = settings.imagined_streams
-    borrowed = 0 if expert.starts is None else round(settings.expert_starts * count)
+    borrowed = 0
+    if expert.starts is not None:
+        # rounding must not borrow them all: the discriminator needs some that are the policy's own
+        borrowed = min(round(settings.expert_starts * count), count - 1)
     starts = buffer.starts.sample(count, key=reset_key)
     from_reset = jnp.arange(count) < count - borrowed
     if expert.starts is not None and borrowed:

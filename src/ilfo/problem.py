@@ -19,6 +19,12 @@ class Problem(eqx.Module):
     """Length of a demonstrated row: a state, or h(s) where there is a feature map."""
     feature_map: Callable[[Array], Array] | None = None
     """h, where the demonstrations hold h(s) instead of states."""
+    unflattened: tuple[int, ...] | None = None
+    """Shape of an observation, where it is not flat already."""
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        return (self.state_dim,) if self.unflattened is None else self.unflattened
 
 
 def state_problem(
@@ -41,4 +47,6 @@ def state_problem(
                 f"feature_map gives shape {shape} for a state of {factory.name}, but the "
                 f"demonstrations hold rows of {demonstrated_dim} numbers"
             )
-    return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map)
+    shape = factory.observation_space.shape
+    unflattened = None if shape == (dim,) else shape
+    return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map, unflattened)

@@ -5,7 +5,7 @@ from the checkpoint and cutting both tables back to it loses at most one iterati
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,10 +57,11 @@ class Recorder(Callback):
         evaluated = time.perf_counter()
         self.run.append("metrics", rows)
         self.run.append("timings", self._timing(agent, evaluated - began))
-        agent.save(self.run.path_of("last"))
+        # the last comes last: a run killed between the two repeats the iteration, and the choice
         if _chosen_at(agent) != self._chosen:
             self._chosen = _chosen_at(agent)
             agent.save(self.run.path_of("best"))
+        agent.save(self.run.path_of("last"))
         self._spent["save"] = time.perf_counter() - evaluated
 
     def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:
@@ -123,7 +124,7 @@ class Recorder(Callback):
             "chosen_by": "real-mmd",
             "seeds": seeds,
             "mean": {
-                name: None if expert is None else float(np.mean([seed[name] for seed in seeds]))
+                name: _mean([seed[name] for seed in seeds])
                 for name in ("greedy_score", "stochastic_score")
             },
             "seconds": spent,
@@ -153,6 +154,11 @@ class Recorder(Callback):
         total = {name: sum(row[name] for row in rows) for name in names}
         total["evaluate"] += final
         return total | {"total": sum(total.values())}
+
+
+def _mean(scores: Sequence[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _chosen_at(agent: Agent) -> list[int]:

@@ -7,12 +7,15 @@ from ilfo.rollout import Purpose, stream_seed
 
 
 def score(value: float, expert: float | None, random: float) -> float | None:
-    """value / expert; where returns can be negative, both measured from a random policy's."""
+    """value / expert; where returns can be negative, both measured from a random policy's.
+
+    None where there is no scale: the expert's return is unknown, or that of a random policy.
+    """
     if expert is None:
         return None
     if expert > 0 and random >= 0:
         return value / expert
-    return (value - random) / (expert - random)
+    return None if expert == random else (value - random) / (expert - random)
 
 
 def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:

@@ -8,11 +8,13 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
 
 def settings_table(settings: Any) -> Table:
-    table = Table("name", "value", "meaning", title=type(settings).__name__)
+    # a name that is cut short cannot be typed
+    whole = Column("name", no_wrap=True)
+    table = Table(whole, Column("value", no_wrap=True), "meaning", title=type(settings).__name__)
     for name, value, text in walk(settings):
         table.add_row(name, value, text)
     return table

@@ -105,7 +105,7 @@ class LearnedTermination(AbstractTermination):
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
     plan: training.Passes = training.Passes(passes=5, batch_size=256)
     """Passes over the buffer, endings included, per fit."""
-    odds: float = 1.0
+    odds: float = 10.0
     """An imagined state is terminal when the balanced odds of that exceed this."""
 
     def init(self, state_dim, *, key):

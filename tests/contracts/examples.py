@@ -1,5 +1,7 @@
 """Small policies and batches that several suites share."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,9 @@ from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.types import Normaliser, Rollout
+
+# Most of a test's time is compilation, and no promise depends on how far code is optimised.
+quick_jit = partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 0})
 
 STATE_DIM = 3
 NORMALISER = Normaliser(jnp.array([1.0, -0.5, 0.0]), jnp.array([2.0, 0.5, 1.0]))

@@ -15,7 +15,14 @@ from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.ppo import PPO
 from ilfo.planners.trpo import TRPO, natural_policy_gradient
 from ilfo.training import Adam, Passes
-from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, bandit_batch, small_policy
+from tests.contracts.examples import (
+    ACTIONS,
+    NORMALISER,
+    STATE_DIM,
+    bandit_batch,
+    quick_jit,
+    small_policy,
+)
 
 CRITIC = GAECritic(discount=0.3, trace=0.5, width=8, plan=Passes(passes=2, batch_size=16))
 PLANNERS: dict[str, AbstractPlanner] = {
@@ -44,7 +51,7 @@ class Case(NamedTuple):
 def case(request) -> Case:
     name, kind = request.param
     planner = PLANNERS[name]
-    update = eqx.filter_jit(lambda state, batch, key: planner.update(state, batch, key=key))
+    update = quick_jit(lambda state, batch, key: planner.update(state, batch, key=key))
     state = first_state(planner, kind, seed=0)
     batch = bandit_batch(state.policy, key=jax.random.key(1))
     return Case(kind, planner, update, state, batch, *update(state, batch, jax.random.key(2)))

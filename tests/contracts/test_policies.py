@@ -13,7 +13,7 @@ from ilfo import checkpoint
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, small_policy
+from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, quick_jit, small_policy
 
 KINDS = list(ACTIONS)
 STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))
@@ -49,12 +49,12 @@ def act(policy: AbstractPolicy, state, noise):
     }
 
 
-@eqx.filter_jit
+@quick_jit
 def act_in_all(policy: AbstractPolicy, states, noise):
     return jax.vmap(lambda s, n: act(policy, s, n))(states, noise)
 
 
-@eqx.filter_jit
+@quick_jit
 def draw(distribution, count: int, seed: int):
     noise = distribution.noise(count, key=jax.random.key(seed))
     return jax.vmap(distribution.sample)(noise)
@@ -64,7 +64,7 @@ def log_probs(distribution, actions) -> np.ndarray:
     return np.asarray(_log_probs(distribution, actions), np.float64)
 
 
-_log_probs = eqx.filter_jit(lambda distribution, x: jax.vmap(distribution.log_prob)(x))
+_log_probs = quick_jit(lambda distribution, x: jax.vmap(distribution.log_prob)(x))
 
 
 def noise_for(policy: AbstractPolicy, *shape: int, seed: int = 1):

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO, fisher_product, natural_policy_gradient
 from ilfo.policies.base import AbstractPolicy
-from tests.contracts.examples import ACTIONS, bandit_batch, small_policy
+from tests.contracts.examples import ACTIONS, bandit_batch, quick_jit, small_policy
 
 DAMPING = 0.05
 SHAPE = (4, 8)
@@ -29,7 +29,7 @@ def planner(kl: float, *, line_search: bool = True, backtracks: int = 4) -> TRPO
     )
 
 
-@eqx.filter_jit
+@quick_jit
 def take_step(planner: TRPO, policy: AbstractPolicy, batch: Batch, advantage):
     return planner.step(policy, batch, advantage, key=jax.random.key(3))
 
@@ -65,7 +65,7 @@ def closed_form_fisher(policy: AbstractPolicy, states) -> np.ndarray:
     """E[Jᵀ M J]: J of the outputs; M = diag(p) - ppᵀ for logits, 1/σ² for means, 2 for log σ."""
     vector, rebuild = flatten(policy)
     total = np.zeros((len(vector), len(vector)))
-    jacobians = jax.jit(
+    jacobians = quick_jit(
         jax.vmap(jax.jacrev(lambda v, s: rebuild(v).distribution(s)), in_axes=(None, 0))
     )(vector, states)
     for i, state in enumerate(states):
@@ -86,9 +86,9 @@ def test_fisher_products_are_those_of_the_dense_matrix(policy: AbstractPolicy) -
     states = jax.random.normal(jax.random.key(1), (6, 3))
     vector, rebuild = flatten(policy)
     product = fisher_product(policy, states, DAMPING)
-    dense = np.asarray(jax.jit(jax.vmap(product))(jnp.eye(len(vector))))
+    dense = np.asarray(quick_jit(jax.vmap(product))(jnp.eye(len(vector))))
     damping = DAMPING * np.eye(len(vector))
-    hessian = jax.jit(jax.hessian(lambda v: mean_kl(policy, rebuild(v), states)))(vector)
+    hessian = quick_jit(jax.hessian(lambda v: mean_kl(policy, rebuild(v), states)))(vector)
     np.testing.assert_allclose(dense, np.asarray(hessian) + damping, atol=1e-5)
     np.testing.assert_allclose(dense, closed_form_fisher(policy, states) + damping, atol=1e-5)
     assert np.abs(hessian).max() > 0.1
@@ -102,7 +102,7 @@ def test_the_natural_gradient_solves_the_dense_system(policy: AbstractPolicy) ->
     advantage = np.random.default_rng(0).normal(2.0, 3.0, SHAPE).astype(np.float32)
     vector, rebuild = flatten(policy)
 
-    score = jax.jit(
+    score = quick_jit(
         jax.vmap(
             jax.grad(lambda v, s, a: rebuild(v).distribution(s).log_prob(a)), in_axes=(None, 0, 0)
         )
@@ -122,7 +122,7 @@ def test_the_natural_gradient_solves_the_dense_system(policy: AbstractPolicy) ->
     assert log["kl"] == pytest.approx(float(mean_kl(policy, new, states)), rel=1e-3)
 
 
-@eqx.filter_jit
+@quick_jit
 def judge(old: AbstractPolicy, new: AbstractPolicy, batch: Batch, advantage):
     """Mean KL, and the surrogate of the centred advantages."""
     valid = batch.rollout.valid

@@ -47,7 +47,7 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.En
     if isinstance(environment, str):
         try:
             gym.spec(environment)
-        except gym.error.Error as error:
+        except (gym.error.Error, ImportError) as error:  # of package:Id
             raise ValueError(f"unknown environment {environment!r}: {error}") from error
         return lambda: gym.make(environment, max_episode_steps=horizon, disable_env_checker=True)
     if isinstance(environment, gym.Env):

@@ -41,7 +41,7 @@ def cartpole_terminal(state: Float[Array, "4"]) -> Bool[Array, ""]:
 
 TASKS = {
     task.name: task
-    for task in (Task("cartpole", "CartPole-v1", cartpole_terminal, 450.0, 10, 30_000),)
+    for task in (Task("cartpole", "CartPole-v1", cartpole_terminal, 450.0, 10, 20_000),)
 }
 
 

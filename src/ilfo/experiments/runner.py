@@ -97,7 +97,7 @@ def _measures(cell: Cell, directory: Path) -> Iterator[dict[str, Any]]:
 def _commit() -> str | None:
     """The checkout's commit, where there is one; '+' marks uncommitted changes."""
     try:
-        here = Path(__file__).parent
+        here = Path(__file__).parents[1]
         git = lambda *args: subprocess.run(
             ("git", *args), cwd=here, capture_output=True, text=True, check=True
         ).stdout.strip()
