@@ -5,6 +5,7 @@ The loop is the same for all methods: collect on the host, then one compiled `im
 
 import abc
 import operator
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -294,8 +295,10 @@ class Agent(abc.ABC):
             "versions": versions(),
         }
 
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the whole training state to one file, without pickle."""
+        if not overwrite and os.path.exists(path):
+            raise FileExistsError(f"{path} exists already; choose another file or overwrite=True")
         if self.state is None:
             raise ValueError("this agent has not learned anything yet; there is nothing to save")
         checkpoint.save(path, self.state, self.describe())

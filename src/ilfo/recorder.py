@@ -60,8 +60,8 @@ class Recorder(Callback):
         # the last comes last: a run killed between the two repeats the iteration, and the choice
         if _chosen_at(agent) != self._chosen:
             self._chosen = _chosen_at(agent)
-            agent.save(self.run.path_of("best"))
-        agent.save(self.run.path_of("last"))
+            agent.save(self.run.path_of("best"), overwrite=True)
+        agent.save(self.run.path_of("last"), overwrite=True)
         self._spent["save"] = time.perf_counter() - evaluated
 
     def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def small_policy(kind: str, *, key: Array, width: int = 6, gain: float = 50.0) -
     return eqx.tree_at(last, policy, gain * last(policy))
 
 
+@quick_jit
 def bandit_batch(policy: AbstractPolicy, *, key: Array, streams: int = 8, steps: int = 8) -> Batch:
     """States come at random whatever is done; the cost is 1 for action 0 (or is action[0]).
 

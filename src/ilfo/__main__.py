@@ -1,0 +1,3 @@
+from ilfo.cli import main
+
+main()
