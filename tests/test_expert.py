@@ -156,7 +156,6 @@ def test_demonstrations_of_features_are_not_mapped_again():
     [
         [PORTION],
         [PORTION - 1, 1, 1],
-        [PORTION, PORTION],
         [1500, 1500, 1500],
         [3 * PORTION + 5],
     ],

@@ -9,8 +9,22 @@ from ilfo.termination import KnownTermination, LearnedTermination, NoTermination
 from ilfo.training import Adam, Passes
 from ilfo.types import Transition
 
-SPEC = LearnedTermination(width=32, optimiser=Adam(5e-3), plan=Passes(passes=20, batch_size=64))
-FIT = eqx.filter_jit(SPEC.fit)
+SPEC = LearnedTermination(
+    members=1, width=32, optimiser=Adam(5e-3), plan=Passes(passes=20, batch_size=64)
+)
+_init = eqx.filter_jit(lambda key: SPEC.init(2, key=key))
+_push = eqx.filter_jit(lambda buffer, new, start: buffer.push(new, start))
+_fit = eqx.filter_jit(lambda spec, state, buffer, key: spec.fit(state, buffer, key=key))
+
+
+def init():
+    return _init(jax.random.key(0))
+
+
+def fit(state, buffer, odds=1.0):
+    # as an array, the odds can change without compiling again
+    spec = eqx.tree_at(lambda s: s.odds, SPEC, jnp.array(odds))
+    return _fit(spec, state, buffer, jax.random.key(1))
 
 
 def remembered(inside: int, beyond: int, flood: int = 0) -> Buffer:
@@ -28,7 +42,8 @@ def remembered(inside: int, beyond: int, flood: int = 0) -> Buffer:
     terminal = np.abs(x) > 1
     new = Transition(np.zeros_like(reached), np.zeros(len(x), np.int32), reached, terminal)
     one = Transition(jnp.zeros(2), jnp.zeros((), jnp.int32), jnp.zeros(2), jnp.zeros((), bool))
-    return Buffer.empty(one, capacity=400, endings=50, starts=10).push(new, np.zeros_like(terminal))
+    empty = Buffer.empty(one, capacity=400, endings=50, starts=10)
+    return _push(empty, new, np.zeros_like(terminal))
 
 
 def verdicts(rule, xs):
@@ -36,8 +51,7 @@ def verdicts(rule, xs):
 
 
 def test_learns_the_bound_from_few_endings():
-    state = SPEC.init(2, key=jax.random.key(0))
-    state, log = FIT(state, remembered(inside=300, beyond=12), key=jax.random.key(1))
+    state, log = fit(init(), remembered(inside=300, beyond=12))
     assert verdicts(state.rule, jnp.linspace(-0.85, 0.85, 30)) == [False] * 30
     assert verdicts(state.rule, jnp.array([-2.0, -1.5, -1.2, 1.2, 1.5, 2.0])) == [True] * 6
     assert log["termination_loss"] < 0.3
@@ -46,51 +60,38 @@ def test_learns_the_bound_from_few_endings():
 def test_endings_that_recent_forgot_are_learned_all_the_same():
     buffer = remembered(inside=0, beyond=12, flood=400)
     assert not buffer.recent.items.terminal.any()
-    state, _ = FIT(SPEC.init(2, key=jax.random.key(0)), buffer, key=jax.random.key(1))
+    state, _ = fit(init(), buffer)
     assert verdicts(state.rule, jnp.array([-1.3, -0.8, 0.0, 0.8, 1.3])) == [
         True, False, False, False, True,
     ]  # fmt: skip
 
 
 def test_never_while_no_ending_was_seen():
-    state = SPEC.init(2, key=jax.random.key(0))
+    state = init()
     everywhere = jnp.linspace(-100, 100, 41)
     assert not any(verdicts(state.rule, everywhere))
-    state, _ = FIT(state, remembered(inside=300, beyond=0), key=jax.random.key(1))
+    state, _ = fit(state, remembered(inside=300, beyond=0))
     assert not any(verdicts(state.rule, everywhere))
 
 
 def test_the_odds_set_the_margin():
-    brief = LearnedTermination(width=4, plan=Passes(passes=1, batch_size=512))
-    state = brief.init(2, key=jax.random.key(0))
-
-    @eqx.filter_jit
-    def margin(odds):
-        spec = eqx.tree_at(lambda s: s.odds, brief, odds)
-        return spec.fit(state, remembered(300, 12), key=jax.random.key(1))[0].rule.margin
-
-    assert margin(jnp.array(1.0)) == 0
-    assert margin(jnp.array(20.0)) == pytest.approx(np.log(20), rel=1e-5)
+    state, buffer = init(), remembered(300, 12)
+    assert fit(state, buffer)[0].rule.margin == 0
+    assert fit(state, buffer, odds=20.0)[0].rule.margin == pytest.approx(np.log(20), rel=1e-5)
 
 
 def test_a_fit_changes_no_shape_or_type_so_nothing_compiles_again():
-    first = SPEC.init(2, key=jax.random.key(0))
-    second, _ = FIT(first, remembered(300, 12), key=jax.random.key(1))
+    first = init()
+    second, _ = fit(first, remembered(300, 12))
     avals = lambda tree: jax.tree.map(jax.typeof, eqx.filter(tree, eqx.is_array))
     assert avals(first) == avals(second)
+    # a checkpoint restores no weak type, so a run that went on from one would compile twice
     assert not any(aval.weak_type for aval in jax.tree.leaves(avals(second)))
-    # as a checkpoint would restore it: NumPy in between, no weak types
-    restored = jax.tree.map(lambda x: jnp.array(np.asarray(x)) if eqx.is_array(x) else x, second)
-    compiled = FIT._cached._cache_size()
-    FIT(restored, remembered(300, 12), key=jax.random.key(1))
-    assert FIT._cached._cache_size() == compiled
 
 
 def test_same_key_same_bits():
-    state, buffer = SPEC.init(2, key=jax.random.key(0)), remembered(300, 12)
-    once, _ = FIT(state, buffer, key=jax.random.key(1))
-    again, _ = FIT(state, buffer, key=jax.random.key(1))
-    assert eqx.tree_equal(once, again)
+    state, buffer = init(), remembered(300, 12)
+    assert eqx.tree_equal(fit(state, buffer), fit(state, buffer))
 
 
 def far(state):

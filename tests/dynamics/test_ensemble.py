@@ -13,7 +13,6 @@ from ilfo.types import Normaliser, Transition
 A = np.array([[1.0, 0.1], [-0.2, 0.95]], np.float32)
 B = np.array([[0.0], [0.3]], np.float32)
 BOX = BoxActions((-1.0,), (1.0,), (1,))
-PLAN = Passes(passes=60, batch_size=64)
 
 
 def linear_system(count, noise=(0.0, 0.0), seed=0) -> Transition:
@@ -48,12 +47,22 @@ _init = eqx.filter_jit(lambda spec, dim, actions, key: spec.init(dim, actions, k
 _fit = eqx.filter_jit(lambda spec, state, new, buffer, key: spec.fit(state, new, buffer, key=key))
 
 
+# One setting for two data sets, so that it is compiled once.
+LEARNER = EnsembleDynamics(
+    members=3,
+    width=32,
+    depth=1,
+    stochastic=True,
+    optimiser=Adam(3e-3),
+    plan=Passes(passes=40, batch_size=32),
+)
+
+
 @pytest.fixture(scope="module")
 def learned():
-    """Three members fitted on a deterministic linear system."""
-    spec = EnsembleDynamics(members=3, width=32, depth=1, optimiser=Adam(3e-3), plan=PLAN)
-    state, log = fit(spec, linear_system(600))
-    return state.model, log
+    """Three members fitted on a linear system without noise, as a deterministic model."""
+    state, log = fit(LEARNER, linear_system(600))
+    return eqx.tree_at(lambda m: m.noise, state.model, None), log
 
 
 def test_a_linear_system_is_learned_to_a_small_error(learned):
@@ -111,7 +120,7 @@ def test_uncertainty_is_the_largest_distance_between_two_members():
 
 
 # A learning rate of zero leaves the weights where a fit found them.
-FROZEN = {"width": 8, "depth": 1, "optimiser": SGD(0.0), "plan": Passes(passes=1, batch_size=64)}
+FROZEN = {"width": 8, "depth": 0, "optimiser": SGD(0.0), "plan": Passes(passes=1, batch_size=64)}
 
 
 def weights(state):
@@ -155,8 +164,7 @@ def test_one_member_is_never_uncertain():
 
 def test_the_noise_of_a_stochastic_model_is_that_of_the_system():
     noise = np.array([0.05, 0.2])
-    spec = EnsembleDynamics(width=16, depth=1, stochastic=True, optimiser=Adam(3e-3), plan=PLAN)
-    model = fit(spec, linear_system(1500, noise))[0].model
+    model = fit(LEARNER, linear_system(600, noise))[0].model
     units = np.array([1.0, 1000.0])
     np.testing.assert_allclose(model.noise, noise * units, rtol=0.15)
 
@@ -170,8 +178,8 @@ def test_the_noise_of_a_stochastic_model_is_that_of_the_system():
     np.testing.assert_allclose(drawn.std(0) / model.noise, 1, atol=4 / 8000**0.5)
 
 
-def test_a_deterministic_model_ignores_the_key(learned):
-    model, _ = learned
+def test_a_deterministic_model_ignores_the_key():
+    model = init(EnsembleDynamics(**FROZEN)).model
     draw = lambda seed: model.sample(
         jnp.zeros(2), jnp.zeros(1), member=jnp.array(0), key=jax.random.key(seed)
     )

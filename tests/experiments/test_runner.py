@@ -1,0 +1,88 @@
+"""A sweep of one tiny cell: run, keep, skip, tabulate."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ilfo.experiments.analysis import interval, sweep_table
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.core.sweep import CELLS, place_error, record_goal, record_hold, steps_taken
+from ilfo.experiments.runner import find_sweep, result_files, run_cell
+from tests.small import MACHINE, STEP, demonstrations, small_order
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory, cache_home):
+    folder = tmp_path_factory.mktemp("bench")
+    cell = Cell("tiny", small_order("", 2), demonstrations, steps_taken)
+    run_cell("sweep", cell, folder / "results", folder / "runs", MACHINE)
+    return cell, folder
+
+
+def test_one_file_per_seed_with_its_curve(ran):
+    cell, folder = ran
+    for seed, path in enumerate(result_files(folder / "results", "sweep", cell)):
+        result = json.loads(path.read_text())
+        assert result["result"]["seed"] == seed
+        assert [row["online_samples"] for row in result["curve"]] == [STEP, 2 * STEP]
+        assert 0 < result["result"]["steps_taken"] <= cell.order.horizon
+        assert result["settings"]["type"] == "Settings"
+
+
+def test_a_second_call_changes_nothing_measured(ran):
+    cell, folder = ran
+    files = result_files(folder / "results", "sweep", cell)
+    read = lambda: [json.loads(path.read_text()) for path in files]
+    before = read()
+    run_cell("sweep", cell, folder / "results", folder / "runs", MACHINE)
+    for old, new in zip(before, read(), strict=True):
+        assert old["result"] == new["result"]
+        assert old["curve"] == new["curve"]
+
+
+def test_table_has_a_row_per_cell_with_results(ran):
+    cell, folder = ran
+    other = Cell("missing", cell.order)
+    table = sweep_table("sweep", (cell, other), folder / "results")
+    assert list(table.columns[0].cells) == ["tiny"]
+
+
+def test_interval_covers_the_mean_of_known_values():
+    assert interval([2.0, 2.0, 2.0]) == (2.0, 2.0)
+    values = np.random.default_rng(1).normal(size=400)
+    low, high = interval(values)
+    assert low < values.mean() < high
+    assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+def test_unknown_sweep_is_named():
+    with pytest.raises(ValueError, match=r"unknown sweep 'none'.*core"):
+        find_sweep("none")
+
+
+def test_cells_have_names_of_their_own():
+    assert len({cell.name for cell in CELLS}) == len(CELLS)
+
+
+def test_scripted_experts_do_what_they_are_for():
+    """The cart is held near x = 1 for whole episodes; the car always reaches its goal."""
+    hold = record_hold()
+    assert (hold.lengths == 500).all()
+    assert not any(trajectory.terminal for trajectory in hold)
+    offsets = [np.abs(each.states[len(each.states) // 2 :, 0] - 1).mean() for each in hold]
+    assert max(offsets) < 0.2
+    goal = record_goal()
+    assert all(trajectory.terminal for trajectory in goal)
+    assert goal.lengths.max() < 140
+    assert min(trajectory.states[-1, 0] for trajectory in goal) >= 0.5
+
+
+def test_place_error_looks_at_the_second_half():
+    from ilfo.evaluate import Episode
+
+    x = np.array([9.0, 9.0, 1.5, 0.5])
+    states = np.stack([x, x, x, x], axis=1)
+    episode = Episode(states, np.zeros(3), np.zeros(3), False)
+    assert place_error(episode) == pytest.approx(0.5)
+    assert steps_taken(episode) == 3
