@@ -110,12 +110,8 @@ def by_hand(data, spec, states, horizon):
 
 
 CASES = {
-    "terminal": ([4, 7], [True, True], 10),
-    "cut": ([4, 7], [False, False], 10),
-    "both": ([4, 7, 2], [True, False, True], 10),
-    "ends at the horizon": ([10, 3], [True, False], 10),
-    "longer than the horizon": ([15, 3], [True, True], 10),
-    "longer and cut": ([15, 30], [False, False], 10),
+    "terminal, cut, terminal at the horizon": ([4, 7, 2, 10], [True, False, True, True], 10),
+    "terminal beyond the horizon, cut beyond it": ([15, 3, 30], [True, True, False], 10),
 }
 
 
@@ -156,8 +152,7 @@ def test_demonstrations_of_features_are_not_mapped_again():
     [
         [PORTION],
         [PORTION - 1, 1, 1],
-        [1500, 1500, 1500],
-        [3 * PORTION + 5],
+        [1500, 1500, 1500, 2 * PORTION],
     ],
 )
 def test_portions_lose_and_repeat_nothing(lengths):

@@ -11,7 +11,7 @@ from ilfo.environments.spaces import BoxActions, DiscreteActions, action_space
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollout import collect, imagine
-from ilfo.termination import FixedRule
+from ilfo.termination import AbstractRule
 from ilfo.types import Normaliser
 from tests.counting import LIMIT, Counting, counting
 
@@ -153,7 +153,18 @@ def test_iterations_differ_in_what_the_policy_draws():
 
 BOX = BoxActions((-1.0,), (1.0,), (1,))
 EVERYWHERE = (Normaliser.identity(2), jnp.array(1e6))
-NEVER = FixedRule(lambda s: jnp.array(False))
+
+
+class Beyond(AbstractRule):
+    """Ends where the first coordinate exceeds a bound; bounds share one compiled function."""
+
+    bound: jax.Array
+
+    def __call__(self, next_state):
+        return next_state[0] > self.bound
+
+
+NEVER = Beyond(jnp.array(jnp.inf))
 
 
 class Linear(AbstractModel):
@@ -172,42 +183,49 @@ class Linear(AbstractModel):
         return jnp.abs(state[0]) + jnp.abs(action).sum()
 
 
-class Drift(Linear):
-    """Every step adds `by` to the first coordinate; beyond `edge` the model answers NaN."""
+HORIZON = 6
+BY = 0.3
 
-    by: float = 0.3
-    edge: float = jnp.inf
+
+class Drift(Linear):
+    """Every step adds `BY` to the first coordinate; beyond `edge` the model answers NaN."""
+
+    edge: jax.Array
 
     def sample(self, state, action, *, member, key):
-        moved = state + jnp.array([self.by, 0.0])
+        moved = state + jnp.array([BY, 0.0])
         return jnp.where(moved[0] > self.edge, jnp.nan, moved)
 
     def uncertainty(self, state, action):
-        return jnp.where(state[0] + self.by > self.edge, jnp.nan, 1.0)
+        return jnp.where(state[0] + BY > self.edge, jnp.nan, 1.0)
 
 
 ROTATIONS = jnp.array(
     [[[0.9, 0.2], [-0.2, 0.9]], [[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.0], [0.3, -0.5]]]
 )
 LINEAR = Linear(ROTATIONS, jnp.array([[0.1], [1.0]]))
-DRIFT = Drift(ROTATIONS, jnp.zeros((2, 1)))
+DRIFT = Drift(ROTATIONS, jnp.zeros((2, 1)), jnp.array(jnp.inf))
+
+
+def dream(model, rule, starts, region=EVERYWHERE, seed=0):
+    return _dream(model, rule, starts, region, jax.random.key(seed))
 
 
 @eqx.filter_jit
-def dream(model, rule, starts, region=EVERYWHERE, horizon=6, seed=0):
+def _dream(model, rule, starts, region, key):
     policy = POLICY.init(2, BOX, Normaliser.identity(2), key=jax.random.key(0))
-    return imagine(policy, model, rule, BOX, starts, region, horizon, key=jax.random.key(seed))
+    return imagine(policy, model, rule, BOX, starts, region, HORIZON, key=key)
 
 
 def test_a_trajectory_is_the_unrolled_model():
     starts = jnp.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-    rollout, uncertainty = dream(LINEAR, NEVER, starts, horizon=12)
+    rollout, uncertainty = dream(LINEAR, NEVER, starts)
     matrices = np.asarray(ROTATIONS, np.float64)
     action = np.clip(np.asarray(rollout.action, np.float64), -1, 1)
     assert (action != rollout.action).any()  # some draws were clipped
     for stream in range(3):  # each follows the member of its own number
         state = np.asarray(starts[stream], np.float64)
-        for t in range(12):
+        for t in range(HORIZON):
             np.testing.assert_allclose(rollout.state[stream, t], state, rtol=1e-4, atol=1e-5)
             sigma = abs(state[0]) + abs(action[stream, t, 0])
             assert uncertainty[stream, t] == pytest.approx(sigma, rel=1e-4, abs=1e-5)
@@ -215,14 +233,14 @@ def test_a_trajectory_is_the_unrolled_model():
             np.testing.assert_allclose(rollout.next_state[stream, t], state, rtol=1e-4, atol=1e-5)
     assert rollout.valid.all()
     assert not rollout.ended.any()
-    assert rollout.elapsed.tolist() == [list(range(12))] * 3
+    assert rollout.elapsed.tolist() == [list(range(HORIZON))] * 3
     assert rollout.cut[:, -1].all()
     assert not rollout.cut[:, :-1].any()
 
 
 def test_an_ending_stops_the_trajectory():
     starts = jnp.array([[0.0, 0.0], [0.5, 0.0], [-9.0, 0.0]])
-    rollout, _ = dream(DRIFT, FixedRule(lambda s: s[0] > 1), starts)
+    rollout, _ = dream(DRIFT, Beyond(jnp.array(1.0)), starts)
     # 0.3 0.6 0.9 1.2; 0.8 1.1; never
     assert rollout.terminal.argmax(1).tolist() == [3, 1, 0]
     assert rollout.terminal.sum(1).tolist() == [1, 1, 0]
@@ -234,37 +252,37 @@ def test_an_ending_stops_the_trajectory():
 
 
 def test_an_ending_on_the_last_step_is_not_cut():
-    starts = jnp.array([[0.0, 0.0], [-0.1, 0.0]])
-    rollout, _ = dream(DRIFT, FixedRule(lambda s: s[0] > 1.7), starts)
-    assert rollout.terminal[:, -1].tolist() == [True, False]
-    assert rollout.cut[:, -1].tolist() == [False, True]
+    starts = jnp.array([[0.0, 0.0], [-0.1, 0.0], [-9.0, 0.0]])
+    rollout, _ = dream(DRIFT, Beyond(jnp.array(1.7)), starts)
+    assert rollout.terminal[:, -1].tolist() == [True, False, False]
+    assert rollout.cut[:, -1].tolist() == [False, True, True]
     assert rollout.valid.all()
 
 
 def test_a_trajectory_that_leaves_the_region_runs_away():
     # |(s - 1) / 2| > 0.5 beyond s = 2: the region is a ball in normalised states
     region = (Normaliser(jnp.array([1.0, 0.0]), jnp.array([2.0, 1.0])), jnp.array(0.5))
-    starts = jnp.array([[1.0, 0.0], [0.3, 0.0]])
+    starts = jnp.array([[1.0, 0.0], [0.3, 0.0], [0.1, 0.0]])
     rollout, _ = dream(DRIFT, NEVER, starts, region)
-    # 1.3 1.6 1.9 2.2; 0.6 ... 1.8 2.1
-    assert rollout.runaway.argmax(1).tolist() == [3, 5]
-    assert rollout.runaway.sum(1).tolist() == [1, 1]
-    assert rollout.valid.sum(1).tolist() == [4, 6]
+    # 1.3 1.6 1.9 2.2; 0.6 ... 1.8 2.1; 0.4 ... 1.9
+    assert rollout.runaway.argmax(1).tolist() == [3, 5, 0]
+    assert rollout.runaway.sum(1).tolist() == [1, 1, 0]
+    assert rollout.valid.sum(1).tolist() == [4, 6, 6]
     assert not rollout.terminal.any()
-    assert not rollout.cut.any()
+    assert rollout.cut[:, -1].tolist() == [False, False, True]
     np.testing.assert_allclose(rollout.next_state[0, 3], rollout.state[0, 3])
 
 
 def test_a_runaway_step_is_not_terminal_whatever_the_rule_says():
     region = (Normaliser.identity(2), jnp.array(1.0))
-    rollout, _ = dream(DRIFT, FixedRule(lambda s: s[0] > 1), jnp.zeros((1, 2)), region)
+    rollout, _ = dream(DRIFT, Beyond(jnp.array(1.0)), jnp.zeros((3, 2)), region)
     assert rollout.runaway[0].tolist() == [False] * 3 + [True, False, False]
     assert not rollout.terminal.any()
 
 
 def test_a_model_without_an_answer_is_a_runaway_and_no_nan():
     lost = eqx.tree_at(lambda m: m.edge, DRIFT, jnp.array(1.0))
-    rollout, uncertainty = dream(lost, NEVER, jnp.zeros((1, 2)))
+    rollout, uncertainty = dream(lost, NEVER, jnp.zeros((3, 2)))
     assert rollout.runaway[0].tolist() == [False] * 3 + [True, False, False]
     assert rollout.valid[0].tolist() == [True] * 4 + [False] * 2
     for leaf in (*rollout, uncertainty):
@@ -273,7 +291,7 @@ def test_a_model_without_an_answer_is_a_runaway_and_no_nan():
 
 def test_same_key_same_bits_and_streams_draw_apart():
     starts = jnp.zeros((3, 2))
-    first, again, other = (dream(LINEAR, NEVER, starts, seed=jnp.array(s)) for s in (0, 0, 1))
+    first, again, other = (dream(LINEAR, NEVER, starts, seed=s) for s in (0, 0, 1))
     assert eqx.tree_equal(first, again)
     assert not np.isclose(first[0].action, other[0].action).any()
     action = np.asarray(first[0].action)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ilfo.training import SGD, Adam, Passes, fit, shuffled_valid
-from tests.contracts.examples import quick_jit
 
 
 class Linear(eqx.Module):
@@ -44,7 +43,7 @@ def run(data: Rows, plan: Passes, *, valid=None, optimiser=None, loss=squared_er
     return train(data, valid, plan, optimiser or Adam(0.05), loss, jax.random.key(seed))
 
 
-@quick_jit
+@eqx.filter_jit
 def train(data, valid, plan, optimiser, loss, key) -> tuple[Linear, Any, jax.Array]:
     model = Linear(jnp.zeros(data.x.shape[1]))
     transform = optimiser.build()

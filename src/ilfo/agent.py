@@ -200,14 +200,16 @@ class Agent(abc.ABC):
             )
 
     def _check_finite(self, log: Mapping[str, np.ndarray]) -> None:
-        for name, finite in log.items():
-            if name.startswith("finite_") and not finite.all():
-                phase, seed = name.removeprefix("finite_"), self.seeds[int(finite.argmin())]
-                raise DivergenceError(
-                    f"a number that is not finite arose in phase '{phase}' of iteration "
-                    f"{self.iteration + 1}, seed {seed}; training stopped and the state after "
-                    f"iteration {self.iteration} is kept"
-                )
+        flags = {name: value for name, value in log.items() if name.startswith("finite_")}
+        phases = [name.removeprefix("finite_") for name, flag in flags.items() if not flag.all()]
+        if phases:
+            fine = np.all(list(flags.values()), axis=0)
+            seeds = [str(seed) for seed, well in zip(self.seeds, fine, strict=True) if not well]
+            raise DivergenceError(
+                f"a number that is not finite arose in phase {' and '.join(phases)} of iteration "
+                f"{self.iteration + 1}, seed {', '.join(seeds)}; training stopped and the state "
+                f"after iteration {self.iteration} is kept"
+            )
 
     def _prepare(self) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""

@@ -26,8 +26,9 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
     _band(right, rows, "imagined_mmd", "in the model")
     left.set(xlabel="online samples", ylabel="true return (not seen in training)")
     right.set(xlabel="online samples", ylabel="MMD to the demonstrations", ylim=(0, None))
-    left.legend()
-    right.legend()
+    for axes in (left, right):
+        if axes.has_data():  # an empty legend is a warning
+            axes.legend()
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
     return True

@@ -1,7 +1,5 @@
 """Small policies and batches that several suites share."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,9 +10,6 @@ from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.types import Normaliser, Rollout
-
-# Most of a test's time is compilation, and no promise depends on how far code is optimised.
-quick_jit = partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 0})
 
 STATE_DIM = 3
 NORMALISER = Normaliser(jnp.array([1.0, -0.5, 0.0]), jnp.array([2.0, 0.5, 1.0]))
@@ -31,7 +26,7 @@ def small_policy(kind: str, *, key: Array, width: int = 6, gain: float = 50.0) -
     return eqx.tree_at(last, policy, gain * last(policy))
 
 
-@quick_jit
+@eqx.filter_jit
 def bandit_batch(policy: AbstractPolicy, *, key: Array, streams: int = 8, steps: int = 8) -> Batch:
     """States come at random whatever is done; the cost is 1 for action 0 (or is action[0]).
 

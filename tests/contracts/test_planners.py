@@ -20,7 +20,6 @@ from tests.contracts.examples import (
     NORMALISER,
     STATE_DIM,
     bandit_batch,
-    quick_jit,
     small_policy,
 )
 
@@ -51,7 +50,7 @@ class Case(NamedTuple):
 def case(request) -> Case:
     name, kind = request.param
     planner = PLANNERS[name]
-    update = quick_jit(lambda state, batch, key: planner.update(state, batch, key=key))
+    update = eqx.filter_jit(lambda state, batch, key: planner.update(state, batch, key=key))
     state = first_state(planner, kind, seed=0)
     batch = bandit_batch(state.policy, key=jax.random.key(1))
     return Case(kind, planner, update, state, batch, *update(state, batch, jax.random.key(2)))

@@ -13,7 +13,7 @@ from ilfo import checkpoint
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, quick_jit, small_policy
+from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, small_policy
 
 KINDS = list(ACTIONS)
 STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))
@@ -41,6 +41,7 @@ def act(policy: AbstractPolicy, state, noise):
     distribution, other = policy.distribution(state), policy.distribution(state + 1)
     action = distribution.sample(noise)
     return {
+        "parameters": distribution,
         "action": action,
         "mode": distribution.mode(),
         "log_prob": distribution.log_prob(action),
@@ -49,12 +50,12 @@ def act(policy: AbstractPolicy, state, noise):
     }
 
 
-@quick_jit
+@eqx.filter_jit
 def act_in_all(policy: AbstractPolicy, states, noise):
     return jax.vmap(lambda s, n: act(policy, s, n))(states, noise)
 
 
-@quick_jit
+@eqx.filter_jit
 def draw(distribution, count: int, seed: int):
     noise = distribution.noise(count, key=jax.random.key(seed))
     return jax.vmap(distribution.sample)(noise)
@@ -64,7 +65,7 @@ def log_probs(distribution, actions) -> np.ndarray:
     return np.asarray(_log_probs(distribution, actions), np.float64)
 
 
-_log_probs = quick_jit(lambda distribution, x: jax.vmap(distribution.log_prob)(x))
+_log_probs = eqx.filter_jit(lambda distribution, x: jax.vmap(distribution.log_prob)(x))
 
 
 def noise_for(policy: AbstractPolicy, *shape: int, seed: int = 1):
@@ -261,10 +262,14 @@ def test_host_policy_equals_policy(policy: AbstractPolicy, seeds: AbstractPolicy
     one_of = lambda i: jax.tree.map(lambda x: x[i] if eqx.is_array(x) else x, seeds)
     said = [act_in_all(one_of(i), states[i], noise[i]) for i in range(3)]
     host, states, noise = HostPolicy(seeds), np.asarray(states), np.asarray(noise)
-    for got, name in ((host.sample(states, noise), "action"), (host.mode(states), "mode")):
-        expected = np.stack([each[name] for each in said])
-        assert got.dtype == expected.dtype
-        assert_close(got, expected, 1e-5)
+    output = lambda p: p.logits if isinstance(p, Categorical) else p.mean
+    for got, expected in (
+        (host.outputs(states), [output(each["parameters"]) for each in said]),
+        (host.sample(states, noise), [each["action"] for each in said]),
+        (host.mode(states), [each["mode"] for each in said]),
+    ):
+        assert got.dtype == expected[0].dtype
+        assert_close(got, np.stack(expected), 1e-5)
     alike = host.outputs(np.broadcast_to(states[0], states.shape))
     assert np.abs(alike[0] - alike[1]).max() > 0.1  # else the seeds could have been mixed up
 

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +20,6 @@ from ilfo.rollout import collect
 from ilfo.training import Adam, Passes
 from ilfo.types import Normaliser
 from tests import probes
-from tests.contracts.examples import quick_jit
 
 DISCOUNT = 0.8
 CRITIC = GAECritic(
@@ -51,7 +51,7 @@ class Learned(NamedTuple):
 def compiled_update(name: str) -> Any:
     """One for all probes: they share their shapes."""
     planner, free = PLANNERS[name], jnp.zeros(())
-    return quick_jit(
+    return eqx.filter_jit(
         lambda state, rollout, rewards, key: planner.update(
             state, Batch(rollout, -rewards, free, free), key=key
         )[0]

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO, fisher_product, natural_policy_gradient
 from ilfo.policies.base import AbstractPolicy, Gaussian
-from tests.contracts.examples import ACTIONS, bandit_batch, quick_jit, small_policy
+from tests.contracts.examples import ACTIONS, bandit_batch, small_policy
 
 DAMPING = 0.05
 SHAPE = (4, 8)
@@ -29,7 +29,7 @@ def planner(kl: float, *, line_search: bool = True, backtracks: int = 4) -> TRPO
     )
 
 
-@quick_jit
+@eqx.filter_jit
 def take_step(planner: TRPO, policy: AbstractPolicy, batch: Batch, advantage):
     return planner.step(policy, batch, advantage, key=jax.random.key(3))
 
@@ -57,7 +57,7 @@ def make_batch(policy: AbstractPolicy, seed: int, *, whole: bool = False) -> Bat
     return eqx.tree_at(lambda b: b.rollout.valid, batch, batch.rollout.valid | whole)
 
 
-@quick_jit
+@eqx.filter_jit
 def judge(old: AbstractPolicy, new: AbstractPolicy, batch: Batch, advantage):
     """Mean KL, and the surrogate of the centred advantages."""
     valid = batch.rollout.valid
@@ -76,7 +76,7 @@ def closed_form_fisher(policy: AbstractPolicy, states) -> np.ndarray:
     outputs = lambda v: jax.vmap(rebuild(v).distribution)(states)
     here, jacobian = jax.tree.map(
         lambda x: np.asarray(x, np.float64),
-        quick_jit(lambda v: (outputs(v), jax.jacrev(outputs)(v)))(vector),
+        eqx.filter_jit(lambda v: (outputs(v), jax.jacrev(outputs)(v)))(vector),
     )
     if isinstance(here, Gaussian):
         precision = np.exp(-2 * here.log_std)
@@ -93,14 +93,14 @@ def test_fisher_products_are_those_of_the_dense_matrix(policy: AbstractPolicy) -
     states = jax.random.normal(jax.random.key(1), (6, 3))
     vector, rebuild = flatten(policy)
     product = fisher_product(policy, states, DAMPING)
-    dense = np.asarray(quick_jit(jax.vmap(product))(jnp.eye(len(vector))))
+    dense = np.asarray(eqx.filter_jit(jax.vmap(product))(jnp.eye(len(vector))))
     damping = DAMPING * np.eye(len(vector))
 
     def mean_kl(v):
         new = rebuild(v)
         return jax.vmap(lambda s: policy.distribution(s).kl(new.distribution(s)))(states).mean()
 
-    hessian = quick_jit(jax.hessian(mean_kl))(vector)
+    hessian = eqx.filter_jit(jax.hessian(mean_kl))(vector)
     np.testing.assert_allclose(dense, np.asarray(hessian) + damping, atol=1e-5)
     np.testing.assert_allclose(dense, closed_form_fisher(policy, states) + damping, atol=1e-5)
     assert np.abs(hessian).max() > 0.1
@@ -114,7 +114,7 @@ def test_the_natural_gradient_solves_the_dense_system(policy: AbstractPolicy) ->
     advantage = np.random.default_rng(0).normal(2.0, 3.0, SHAPE).astype(np.float32)
     vector, rebuild = flatten(policy)
 
-    score = quick_jit(
+    score = eqx.filter_jit(
         jax.vmap(
             jax.grad(lambda v, s, a: rebuild(v).distribution(s).log_prob(a)), in_axes=(None, 0, 0)
         )

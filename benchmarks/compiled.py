@@ -1,0 +1,233 @@
+"""One MobILE outer iteration in `ilfo`'s own compiled functions, phase by phase.
+
+The counterpart of `benchmarks/torch_reference.py`: the same work (`benchmarks/sizes.py`) on the
+same transitions. What is not quite the same:
+
+- `imagine` returns the model's uncertainty beside the states, so here the rollouts bear that cost;
+  in the reference it belongs to the discriminator and bonus.
+- Conjugate gradients stop when the residual has shrunk to a millionth; the reference runs all
+  iterations. The notes that `phases` returns tell whether that happened.
+- `improve` also chooses between policies and checks for NaN, which the reference does not.
+
+Import only after the number of threads is settled: JAX counts the cores once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import equinox as eqx
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from benchmarks.sizes import Sizes
+from ilfo.buffer import Buffer
+from ilfo.discriminators.mmd import MMD
+from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.environments.spaces import ActionSpace, BoxActions, DiscreteActions
+from ilfo.expert import Expert
+from ilfo.mobile import Settings, TrainState, World, believed, draw_starts, improve, init, judge
+from ilfo.planners.critic import GAECritic
+from ilfo.planners.trpo import TRPO
+from ilfo.policies.host import HostPolicy
+from ilfo.policies.mlp import MLPPolicy
+from ilfo.problem import Problem
+from ilfo.rollout import collect, imagine
+from ilfo.termination import NoTermination
+from ilfo.training import SGD, Passes
+from ilfo.types import Rollout, Transition
+
+REAL_STREAMS = 2
+EXPERT_STATES = 4000
+NOWHERE = 1e6
+"""Multiple of the largest norm seen that no imagined state exceeds: every rollout has full length."""
+
+
+def settings_for(sizes: Sizes) -> Settings:
+    return Settings(
+        dynamics=EnsembleDynamics(
+            members=sizes.members,
+            width=sizes.dynamics_width,
+            depth=sizes.dynamics_depth,
+            optimiser=SGD(0.005, 0.99),
+            clip=sizes.clip,
+            plan=Passes(sizes.passes, sizes.batch),
+        ),
+        termination=NoTermination(),
+        discriminator=MMD(features=sizes.features),
+        planner=TRPO(
+            kl=sizes.kl,
+            cg_iterations=sizes.cg_iterations,
+            damping=sizes.damping,
+            fisher_samples=sizes.samples,
+            critic=GAECritic(
+                discount=sizes.gamma,
+                trace=sizes.gae_lambda,
+                width=sizes.critic_width,
+                plan=Passes(sizes.critic_passes, sizes.critic_batch),
+            ),
+        ),
+        policy=MLPPolicy(width=sizes.policy_width),
+        policy_steps=sizes.policy_steps,
+        streams=REAL_STREAMS,
+        imagined_streams=sizes.streams,
+        buffer_horizons=sizes.buffer // sizes.horizon,
+        runaway=NOWHERE,
+    )
+
+
+def problem_for(sizes: Sizes) -> Problem:
+    count = sizes.action_dim
+    actions: ActionSpace = BoxActions((-1.0,) * count, (1.0,) * count, (count,))
+    if sizes.discrete:
+        actions = DiscreteActions(count)
+    return Problem(sizes.state_dim, actions, sizes.horizon, sizes.state_dim)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """All that one iteration starts from."""
+
+    sizes: Sizes
+    settings: Settings
+    problem: Problem
+    expert: Expert
+    state: TrainState
+    rollout: Rollout
+    """What `collect` would have brought."""
+
+
+def make_iteration(
+    sizes: Sizes, states: np.ndarray, actions: np.ndarray, next_states: np.ndarray
+) -> Iteration:
+    """From a buffer's worth of transitions, actions as the model sees them (one-hot if discrete)."""
+    settings, problem = settings_for(sizes), problem_for(sizes)
+    start_key, expert_key = jax.random.split(jax.random.key(0))
+    shape = (EXPERT_STATES, 2, sizes.state_dim)
+    demonstrated = 0.5 + 0.5 * jax.random.normal(expert_key, shape)
+    state = eqx.filter_jit(init)(settings, problem, demonstrated, key=start_key)
+    features = jax.vmap(state.discriminator.features)(demonstrated[:, 0], demonstrated[:, 1])
+    drawn = actions.argmax(-1).astype(np.int32) if sizes.discrete else actions
+    transitions = Transition(states, drawn, next_states, np.zeros(sizes.buffer, bool))
+    age = np.arange(sizes.buffer, dtype=np.int32) % sizes.horizon
+    buffer: Buffer = eqx.filter_jit(Buffer.push)(state.buffer, transitions, age == 0)
+    return Iteration(
+        sizes=sizes,
+        settings=settings,
+        problem=problem,
+        expert=Expert(features.mean(0), demonstrated[:, 0]),
+        state=eqx.tree_at(lambda s: s.buffer, state, buffer),
+        rollout=_as_rollout(transitions, age, REAL_STREAMS, sizes.horizon),
+    )
+
+
+def _as_rollout(transitions: Transition, age: np.ndarray, streams: int, horizon: int) -> Rollout:
+    part = lambda x: x[: streams * horizon].reshape(streams, horizon, *x.shape[1:])
+    state, action, next_state, never = map(part, transitions)
+    cut = part(age) == horizon - 1
+    return Rollout(state, action, next_state, never, never, cut, ~never, part(age))
+
+
+def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[str]]:
+    """The phases by name, compiled, each call computing the same again; and what to know of them."""
+    settings, problem, expert = iteration.settings, iteration.problem, iteration.expert
+    whole = _compiled(improve, settings, problem, iteration.state, iteration.rollout, expert)
+    state, _ = whole()
+    buffer, planner = state.buffer, state.planner
+    bonus = settings.bonus.fit(state.dynamics.model, buffer)
+    world = World(
+        state.dynamics.model,
+        state.termination.rule,
+        bonus,
+        *believed(settings, planner, buffer, expert),
+    )
+    keys = dict(zip(("fit", "roll", "critic", "plan"), jax.random.split(state.key, 4), strict=True))
+
+    dynamics = _compiled(
+        lambda fitted, new, buffer, key: settings.dynamics.fit(fitted, new, buffer, key=key),
+        *(state.dynamics, buffer.recent.items, buffer, keys["fit"]),
+    )
+    bonus_scale = _compiled(settings.bonus.fit, world.model, buffer)
+    rollouts = _compiled(
+        lambda policy, world, buffer, expert, key: _roll_out(
+            iteration, policy, world, buffer, expert, key
+        ),
+        *(planner.policy, world, buffer, expert, keys["roll"]),
+    )
+    rollout, uncertainty, from_reset = rollouts()
+    assert rollout.valid.all(), "rollouts must have full length, or less work would be done"
+    judged = _compiled(
+        lambda *arrays: judge(settings, problem, *arrays),
+        *(bonus, expert, state.discriminator, rollout, uncertainty, from_reset, jnp.array(True)),
+    )
+    _, batch, _ = judged()
+    critic = _compiled(
+        _estimate_and_fit, settings.planner.critic, planner.critic, batch, keys["critic"]
+    )
+    advantage, _ = critic()
+    step = _compiled(_step, settings.planner, planner.policy, batch, advantage, keys["plan"])
+    names = {
+        "dynamics": dynamics,
+        "bonus scale": bonus_scale,
+        "rollouts": rollouts,
+        "discriminator and bonus": judged,
+        "critic": critic,
+        "planner": step,
+        "all but collect": whole,
+    }
+    policy, log = step()
+    shorter = replace(settings.planner, cg_iterations=iteration.sizes.cg_iterations - 1)
+    other, _ = _compiled(_step, shorter, planner.policy, batch, advantage, keys["plan"])()
+    early = "stopped early" if eqx.tree_equal(policy, other) else "ran to the last iteration"
+    tries = int(log["line_search_tries"])
+    return names, [f"jax: conjugate gradients {early}, line search tried {tries}"]
+
+
+def _compiled(function: Callable, *arguments: object) -> Callable[[], object]:
+    """Ready to be timed: compiled for these arguments, and it waits for the result."""
+    run = eqx.filter_jit(function).lower(*arguments).compile()
+    return lambda: jax.block_until_ready(run(*arguments))
+
+
+def _roll_out(iteration: Iteration, policy, world: World, buffer: Buffer, expert: Expert, key):
+    start_key, imagine_key = jax.random.split(key)
+    starts, from_reset = draw_starts(iteration.settings, buffer, expert, key=start_key)
+    rollout, uncertainty = imagine(
+        policy,
+        world.model,
+        world.rule,
+        iteration.problem.actions,
+        starts,
+        (world.normaliser, world.radius),
+        iteration.problem.horizon,
+        key=imagine_key,
+    )
+    return rollout, uncertainty, from_reset
+
+
+def _estimate_and_fit(spec: GAECritic, state, batch, key: Array):
+    advantage, returns = spec.estimate(state.critic, batch)
+    return advantage, spec.fit(state, batch, returns, key=key)
+
+
+def _step(spec: TRPO, policy, batch, advantage: Array, key: Array):
+    return spec.step(policy, batch, advantage, key=key)
+
+
+def collect_phase(iteration: Iteration, environments: list[gym.Env]) -> Callable[[], object]:
+    policy = jax.tree.map(lambda x: x[None] if eqx.is_array(x) else x, iteration.state.policy)
+
+    def run() -> object:
+        # the policy is carried over to NumPy once per collection: that is part of the cost
+        return collect(
+            environments,
+            HostPolicy(policy),
+            iteration.problem.actions,
+            seeds=[0],
+            iteration=0,
+            steps=iteration.sizes.horizon,
+        )
+
+    return run

@@ -1,0 +1,105 @@
+"""How tests are compiled, and trained agents that many of them look at.
+
+Nobody may train a shared agent further: load a copy instead.
+"""
+
+import os
+
+# The tests spend their time compiling. With these flags that takes less than half as long, and
+# computing somewhat longer; `XLA_FLAGS= pytest` tests what users run. Read by JAX at its first
+# computation, hence before anything else.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+)
+
+from pathlib import Path
+from typing import NamedTuple
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+
+from ilfo import MobILE, launch
+from ilfo.demonstrations import Demonstrations
+from ilfo.logging import Callback
+from tests.small import HORIZON, MACHINE, SETTINGS, STEP, demonstrations, small_agent, small_order
+
+
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled code, shared with parallel workers and with processes that tests start."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    jax.config.update("jax_compilation_cache_dir", str(home / "ilfo" / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    return home
+
+
+class Watch(Callback):
+    """Keeps the state before every iteration, the last one, and the logs."""
+
+    def __init__(self):
+        self.states, self.logs = [], []
+
+    def on_start(self, agent):
+        self.states.append(agent.state)
+
+    def on_iteration(self, agent, log):
+        self.states.append(agent.state)
+        self.logs.append(dict(log))
+
+
+class Trained(NamedTuple):
+    agent: MobILE
+    states: list
+    logs: list
+    halfway: Path
+    """A checkpoint, saved after half of the iterations."""
+
+
+ITERATIONS = 6
+
+
+class SaveHalfway(Callback):
+    def __init__(self, path: Path):
+        self.path = path
+
+    def on_iteration(self, agent, log):
+        if agent.iteration == ITERATIONS // 2:
+            agent.save(self.path)
+
+
+@pytest.fixture(scope="session")
+def trained(cache_home, tmp_path_factory) -> Trained:
+    """Three seeds on CartPole, six iterations."""
+    agent, watch = small_agent(), Watch()
+    halfway = tmp_path_factory.mktemp("trained") / "halfway.npz"
+    agent.learn(ITERATIONS * STEP, [watch, SaveHalfway(halfway)])
+    return Trained(agent, watch.states, watch.logs, halfway)
+
+
+@pytest.fixture(scope="session")
+def pendulum(cache_home) -> MobILE:
+    """An agent with Box actions, after two iterations."""
+    environment = gym.make("Pendulum-v1", max_episode_steps=HORIZON)
+    states = [environment.reset(seed=0)[0]]
+    for _ in range(HORIZON):
+        states.append(environment.step(np.zeros(1, np.float32))[0])
+    expert = Demonstrations.from_arrays([np.stack(states)], terminal=False)
+    return MobILE("Pendulum-v1", expert, SETTINGS, horizon=HORIZON).learn(2 * STEP)
+
+
+@pytest.fixture(scope="session")
+def demos_file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("demonstrations") / "cartpole.npz"
+    demonstrations().save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def finished_run(cache_home, demos_file, tmp_path_factory) -> Path:
+    """The directory of a run that nothing disturbed; five iterations, three seeds."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    launch.start(small_order(demos_file, 5), out, MACHINE)
+    return out
