@@ -338,7 +338,9 @@ COMBINATIONS = {
 def kinds(tree):
     """Shape, dtype and weak type of every array; the rest as it is."""
     return [
-        (leaf.shape, str(leaf.dtype), leaf.weak_type) if hasattr(leaf, "dtype") else leaf
+        (leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False))
+        if hasattr(leaf, "dtype")
+        else leaf
         for leaf in jax.tree.leaves(tree)
     ]
 
@@ -353,11 +355,11 @@ def test_an_iteration_keeps_the_kind_of_every_array(name):
     array = lambda *shape, dtype=jnp.float32: jax.ShapeDtypeStruct(shape, dtype)
     make = lambda sample: init(settings, problem, sample, key=jax.random.key(0))
     state = eqx.filter_eval_shape(make, array(10, 2, rows))
-    drawn = jax.eval_shape(lambda p: p.distribution(jnp.zeros(dim)).mode(), state.policy)
+    drawn = state.buffer.recent.items.action
     flag = array(count, HORIZON, dtype=bool)
     rollout = Rollout(
         state=array(count, HORIZON, dim),
-        action=array(count, HORIZON, *drawn.shape, dtype=drawn.dtype),
+        action=array(count, HORIZON, *drawn.shape[1:], dtype=drawn.dtype),
         next_state=array(count, HORIZON, dim),
         terminal=flag,
         runaway=flag,

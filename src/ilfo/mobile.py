@@ -191,7 +191,6 @@ def improve(
     log = choose_log | model_log | ending_log | jax.tree.map(jnp.mean, plan_log)
     log |= {"bonus_limit": bonus.limit, "imagined_mmd": plan_log["imagined_mmd"][-1]}
     log |= {
-        "finite_collect": all_finite(rollout),
         "finite_dynamics": all_finite(dynamics.model),
         "finite_termination": all_finite(termination),
         "finite_discriminator": all_finite(discriminator),
