@@ -167,6 +167,27 @@ def test_the_normalisers_stay_as_they_are(case: Case) -> None:
         assert_same_bits(normaliser, NORMALISER)
 
 
+@pytest.mark.parametrize(
+    "case",
+    [(name, "gaussian") for name in PLANNERS],
+    ids=lambda pair: "-".join(pair),
+    indirect=True,
+)
+@pytest.mark.parametrize(("start", "price"), [(-2.6, -100), (1.1, 100)], ids=["low", "high"])
+def test_a_deviation_beyond_its_bound_comes_back(case: Case, start: float, price: float) -> None:
+    """Distance from the mean pays or costs; a clipped deviation has no gradient to tell it so."""
+    log_std = lambda state: state.policy.log_std
+    state = eqx.tree_at(log_std, case.state, jnp.full(2, start, jnp.float32))
+    for seed in range(8):
+        batch = bandit_batch(state.policy, key=jax.random.key(seed))
+        middle = jax.vmap(jax.vmap(state.policy.distribution))(batch.rollout.state).mean
+        cost = price * ((batch.rollout.action - middle) ** 2).sum(-1)
+        batch = eqx.tree_at(lambda b: b.cost, batch, cost)
+        state, _ = case.update(state, batch, jax.random.key(seed))
+    assert (-2.45 < log_std(state)).all()
+    assert (log_std(state) < 0.95).all()
+
+
 def test_save_load_continue(case: Case, tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "state.npz", case.updated, {})
     like = first_state(case.planner, case.kind, seed=9)

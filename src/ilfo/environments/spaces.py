@@ -73,6 +73,8 @@ class BoxActions(ActionSpace):
         low, high = np.asarray(self.low), np.asarray(self.high)
         executed = np.clip(np.asarray(actions, np.float64), -1.0, 1.0)
         scaled = np.clip(low + (executed + 1) / 2 * (high - low), low, high)
+        if np.issubdtype(self.dtype, np.integer):
+            scaled = np.rint(scaled)
         return list(scaled.reshape(-1, *self.shape).astype(self.dtype))
 
 

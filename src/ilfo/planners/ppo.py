@@ -13,6 +13,7 @@ import optax
 from ilfo import training
 from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
 from ilfo.planners.critic import GAECritic
+from ilfo.policies.mlp import within_bounds
 
 
 class PPO(AbstractPlanner):
@@ -62,7 +63,7 @@ class PPO(AbstractPlanner):
             "entropy": mean(jax.vmap(lambda d: d.entropy())(old)),
             "critic_loss": critic_loss,
         }
-        return PlannerState(policy, critic, optimiser), log
+        return PlannerState(within_bounds(policy), critic, optimiser), log
 
     def _loss(self, policy, rows, weight):
         states, actions, advantage, old_log_prob = rows

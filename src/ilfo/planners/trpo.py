@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
 from ilfo.planners.critic import GAECritic
+from ilfo.policies.mlp import within_bounds
 from ilfo.training import shuffled_valid
 
 
@@ -85,7 +86,7 @@ class TRPO(AbstractPlanner):
             "line_search_tries": tries.astype(jnp.float32),
             "entropy": mean(jax.vmap(lambda d: d.entropy())(old)),
         }
-        return rebuild(vector), log
+        return within_bounds(rebuild(vector)), log
 
     def _search(self, assess, origin, full_step):
         def acceptable(vector):

@@ -35,6 +35,15 @@ class GaussianMLP(AbstractPolicy):
         return Gaussian(mean, jnp.clip(self.log_std, self.log_std_min, self.log_std_max))
 
 
+def within_bounds(policy: AbstractPolicy) -> AbstractPolicy:
+    """The same policy; a deviation beyond its bound, where it has no gradient and would stay for
+    good, is put back on it."""
+    if not isinstance(policy, GaussianMLP):
+        return policy
+    log_std = jnp.clip(policy.log_std, policy.log_std_min, policy.log_std_max)
+    return eqx.tree_at(lambda p: p.log_std, policy, log_std)
+
+
 class MLPPolicy(eqx.Module):
     """Hyper-parameters of a policy network; the action space decides which kind it is."""
 
