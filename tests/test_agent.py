@@ -171,6 +171,16 @@ def test_a_loaded_agent_predicts_without_environment(trained, tmp_path):
         agent.learn(10 * STEP)
 
 
+def test_a_file_is_not_overwritten_by_accident(trained, tmp_path):
+    path = tmp_path / "agent.npz"
+    path.write_text("precious")
+    with pytest.raises(FileExistsError, match=r"agent\.npz exists already"):
+        trained.agent.save(path)
+    assert path.read_text() == "precious"
+    trained.agent.save(path, overwrite=True)
+    assert MobILE.load(path).iteration == ITERATIONS
+
+
 def test_seeds_may_come_from_numpy(cache_home, tmp_path):
     agent = small_agent(seeds=np.array([7, 1, 3]))
     agent._prepare()
@@ -332,6 +342,19 @@ ENDLESS = lambda: Spaces(FLAT, NUMBERED)
 def test_environments_that_cannot_be_learned(environment, message):
     with pytest.raises(ValueError, match=message):
         small_agent(environment)
+
+
+def test_an_environment_of_a_package_that_is_not_imported_yet(tmp_path, monkeypatch):
+    (tmp_path / "arcade.py").write_text(
+        "from gymnasium import register\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        "register('Arcade-v0', CartPoleEnv, max_episode_steps=7)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    agent = MobILE("arcade:Arcade-v0", demonstrations(), SETTINGS)
+    assert agent.factory.name == "Arcade-v0"
+    assert agent.factory.horizon == 7
+    del gym.registry["Arcade-v0"]
 
 
 def test_an_environment_without_a_horizon():

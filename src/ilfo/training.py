@@ -62,9 +62,18 @@ class Passes(eqx.Module):
 
 
 def shuffled_valid(valid: Array, *, key: Array) -> Int[Array, " n"]:
-    """All row numbers, the valid ones first and in random order."""
-    noise = jax.random.uniform(key, valid.shape)
-    return jnp.argsort(jnp.where(valid, noise, 2.0))
+    """All row numbers, the valid ones first and in random order.
+
+    The numbers ride in the low bits of the random words that are sorted. A single array is sorted
+    ten times as fast as the pairs of `jax.random.permutation`, which took as long as training a
+    small network on them. Rows whose random bits agree stay in order.
+    """
+    count = valid.shape[0]
+    low = (count - 1).bit_length()
+    invalid = (~valid).astype(jnp.uint32) << 31
+    random = jax.random.bits(key, (count,)) >> (low + 1) << low
+    rows = jnp.arange(count, dtype=jnp.uint32)
+    return (jnp.sort(invalid | random | rows) & ((1 << low) - 1)).astype(jnp.int32)
 
 
 def fit(
@@ -106,7 +115,7 @@ def fit(
         return (optax.apply_updates(params, update), state), value
 
     def one_pass(carry, key):
-        shuffle = jax.random.permutation(key, capacity)[: batches * batch]
+        shuffle = shuffled_valid(jnp.ones(capacity, bool), key=key)[: batches * batch]
         index = order[aside + shuffle % jnp.maximum(count - aside, 1)]
         portions = jax.tree.map(lambda x: x.reshape(batches, batch, *x.shape[1:]), rows(index))
         carry, values = jax.lax.scan(step, carry, portions)

@@ -1,5 +1,6 @@
 """Any Gymnasium environment, as something that can be made as often as streams are needed."""
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -45,11 +46,14 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
 
 def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.Env]:
     if isinstance(environment, str):
+        package, _, name = environment.rpartition(":")
         try:
-            gym.spec(environment)
-        except (gym.error.Error, ImportError) as error:  # of package:Id
+            if package:
+                importlib.import_module(package)
+            gym.spec(name)
+        except (gym.error.Error, ImportError) as error:
             raise ValueError(f"unknown environment {environment!r}: {error}") from error
-        return lambda: gym.make(environment, max_episode_steps=horizon, disable_env_checker=True)
+        return lambda: gym.make(name, max_episode_steps=horizon, disable_env_checker=True)
     if isinstance(environment, gym.Env):
         spec = environment.spec
         if spec is None:
