@@ -42,9 +42,12 @@ def main() -> None:
         one, compiling = train(1, args.timesteps, folder, folder / "a")
         several, compiling_several = train(args.seeds, args.timesteps, folder, folder / "b")
         again, compiling_again = train(1, args.timesteps, folder, folder / "a")
-    print(f"one seed        {one:6.1f} s, of which compiling {compiling:5.1f} s")
-    print(f"{args.seeds} seeds         {several:6.1f} s, of which compiling {compiling_several:5.1f} s")
-    print(f"one seed again  {again:6.1f} s, of which compiling {compiling_again:5.1f} s")
+    for label, seconds, compile_seconds in (
+        ("one seed", one, compiling),
+        (f"{args.seeds} seeds", several, compiling_several),
+        ("one seed again", again, compiling_again),
+    ):
+        print(f"{label:15}{seconds:6.1f} s, of which compiling {compile_seconds:5.1f} s")
     print(f"{args.seeds} seeds cost {several / one:.2f} times one seed, compile included")
 
 
