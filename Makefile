@@ -37,7 +37,7 @@ $(DEMO): $(PINS) | $(BIN)/python
 	touch $@
 
 demo: $(DEMO)
-	$(BIN)/ilfo train --out runs/demo-$$(date +%Y%m%d-%H%M%S)
+	$(BIN)/ilfo train --seeds 2 --out runs/demo-$$(date +%Y%m%d-%H%M%S)
 
 test: $(DEV)
 	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS)

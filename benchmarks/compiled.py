@@ -42,7 +42,7 @@ from ilfo.types import Rollout, Transition
 REAL_STREAMS = 2
 EXPERT_STATES = 4000
 NOWHERE = 1e6
-"""Multiple of the largest norm seen that no imagined state exceeds: every rollout has full length."""
+"""Multiple of the largest norm seen that no imagined state exceeds: rollouts have full length."""
 
 
 def settings_for(sizes: Sizes) -> Settings:
@@ -102,7 +102,7 @@ class Iteration:
 def make_iteration(
     sizes: Sizes, states: np.ndarray, actions: np.ndarray, next_states: np.ndarray
 ) -> Iteration:
-    """From a buffer's worth of transitions, actions as the model sees them (one-hot if discrete)."""
+    """From a buffer's worth of transitions, actions as the model sees them (one-hot, or real)."""
     settings, problem = settings_for(sizes), problem_for(sizes)
     start_key, expert_key = jax.random.split(jax.random.key(0))
     shape = (EXPERT_STATES, 2, sizes.state_dim)
@@ -131,7 +131,7 @@ def _as_rollout(transitions: Transition, age: np.ndarray, streams: int, horizon:
 
 
 def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[str]]:
-    """The phases by name, compiled, each call computing the same again; and what to know of them."""
+    """The phases by name, compiled, each call computing the same; and what to know of them."""
     settings, problem, expert = iteration.settings, iteration.problem, iteration.expert
     whole = _compiled(improve, settings, problem, iteration.state, iteration.rollout, expert)
     state, _ = whole()
@@ -159,7 +159,7 @@ def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[
     rollout, uncertainty, from_reset = rollouts()
     assert rollout.valid.all(), "rollouts must have full length, or less work would be done"
     judged = _compiled(
-        lambda *arrays: judge(settings, problem, *arrays),
+        lambda *arrays: judge(settings, *arrays),
         *(bonus, expert, state.discriminator, rollout, uncertainty, from_reset, jnp.array(True)),
     )
     _, batch, _ = judged()

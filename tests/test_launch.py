@@ -247,9 +247,10 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 ):
     run = tmp_path / "run"
     cache = str(cache_home / "ilfo" / "compiled")
+    path = os.pathsep.join([str(ROOT), *sys.path])
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(demos_file), str(run)],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "JAX_COMPILATION_CACHE_DIR": cache},
+        env=os.environ | {"PYTHONPATH": path, "JAX_COMPILATION_CACHE_DIR": cache},
     )
     try:
         wait_for(lambda: MOMENTS[moment](run), child)
@@ -257,7 +258,8 @@ def test_a_killed_run_resumes_to_the_same_bytes(
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
     assert not (run / "summary.json").exists()
-    assert table(finished_run).startswith(table(run)) if has_rows(run, 1) else True
+    if (run / "metrics.csv").exists():
+        assert table(finished_run).startswith(table(run))
     if moment == "later row written":
         for name in ("metrics", "timings"):
             with (run / f"{name}.csv").open("a") as file:

@@ -203,7 +203,6 @@ def judged(trained, inputs, refit=True, own=True, **fields):
     bonus = FittedBonus(jnp.float32(10.0))
     return judge(
         replace(SETTINGS, **fields),
-        trained.agent.problem,
         bonus,
         expert,
         state.discriminator,

@@ -36,6 +36,10 @@ STARTS = 5_000
 """Of these, states that imagined trajectories may begin in."""
 
 
+PHASES = ("dynamics", "termination", "discriminator", "planner")
+"""In the order of an iteration: what is not finite in one makes the later ones so."""
+
+
 class DivergenceError(FloatingPointError):
     """A number that is not finite arose in training; the state before it is kept."""
 
@@ -138,8 +142,9 @@ class Agent(abc.ABC):
         iterations. Calling it again with more continues."""
         self.check_budget(total_timesteps)
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
-        self._prepare()
         start = time.perf_counter()
+        self._prepare()
+        self.seconds["compile"] += time.perf_counter() - start
         try:
             for each in callbacks:
                 each.on_start(self)
@@ -190,26 +195,26 @@ class Agent(abc.ABC):
         return log | {"iteration": self.iteration, "online_samples": self.online_samples}
 
     def _check_observations(self, rollout: Rollout) -> None:
-        finite = np.isfinite(rollout.next_state).all(axis=(1, 2, 3))
+        both = np.isfinite(rollout.state) & np.isfinite(rollout.next_state)
+        finite = both.all(axis=(1, 2, 3))
         if not finite.all():
             raise DivergenceError(
                 f"{self.factory.name} returned an observation that is not finite in phase "
-                f"'collect' of iteration {self.iteration + 1}, seed "
+                f"collect of iteration {self.iteration + 1}, seed "
                 f"{self.seeds[int(finite.argmin())]}; the state after iteration "
                 f"{self.iteration} is kept"
             )
 
     def _check_finite(self, log: Mapping[str, np.ndarray]) -> None:
-        flags = {name: value for name, value in log.items() if name.startswith("finite_")}
-        phases = [name.removeprefix("finite_") for name, flag in flags.items() if not flag.all()]
-        if phases:
-            fine = np.all(list(flags.values()), axis=0)
-            seeds = [str(seed) for seed, well in zip(self.seeds, fine, strict=True) if not well]
-            raise DivergenceError(
-                f"a number that is not finite arose in phase {' and '.join(phases)} of iteration "
-                f"{self.iteration + 1}, seed {', '.join(seeds)}; training stopped and the state "
-                f"after iteration {self.iteration} is kept"
-            )
+        flags = {name: log[f"finite_{name}"] for name in PHASES if f"finite_{name}" in log}
+        for phase, finite in flags.items():
+            seeds = [str(seed) for seed, fine in zip(self.seeds, finite, strict=True) if not fine]
+            if seeds:
+                raise DivergenceError(
+                    f"a number that is not finite arose in phase {phase} of iteration "
+                    f"{self.iteration + 1}, seed {', '.join(seeds)}; training stopped and the "
+                    f"state after iteration {self.iteration} is kept"
+                )
 
     def _prepare(self) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""
@@ -317,7 +322,7 @@ class Agent(abc.ABC):
         environment and the demonstrations again.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them
-        by the field's name, e.g. `functions={"feature_map": h}`.
+        by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`.
         """
         meta = checkpoint.read_meta(path)
         if meta.get("method") != cls.method:
@@ -325,9 +330,16 @@ class Agent(abc.ABC):
                 f"{path} holds an agent of method {meta.get('method')!r}, not {cls.method!r}"
             )
         agent = cls._from_description(meta, FUNCTIONS | dict(functions or {}))
+        if (environment is None) != (demonstrations is None):
+            raise ValueError("to go on learning, load needs environment and demonstrations, both")
         if environment is not None and demonstrations is not None:
             made = factory(environment, agent.problem.horizon)
-            state_problem(made, demonstrations.dim, agent.problem.feature_map)
+            problem = state_problem(made, demonstrations.dim, agent.problem.feature_map)
+            if problem != agent.problem:
+                raise ValueError(
+                    f"{path} was trained on another problem: {agent.problem}, but {made.name} and "
+                    f"these demonstrations make {problem}"
+                )
             agent._sources = (made, demonstrations)
         sample = jax.ShapeDtypeStruct((1, 2, agent.problem.demonstrated_dim), jnp.float32)
         like = eqx.filter_eval_shape(agent._initial, sample)
@@ -349,6 +361,12 @@ class Agent(abc.ABC):
 
 def _seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
-    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
-        raise ValueError(f"seeds is {seeds}, but must be a positive count or different numbers")
+    if (
+        not numbers
+        or len(set(numbers)) < len(numbers)
+        or not 0 <= min(numbers) <= max(numbers) < 2**32
+    ):
+        raise ValueError(
+            f"seeds is {seeds}, but must be a positive count or different numbers below 2**32"
+        )
     return numbers

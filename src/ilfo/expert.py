@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from ilfo.demonstrations import Trajectory
 from ilfo.discriminators.base import AbstractDiscriminator
+from ilfo.occupancy import recorded
 from ilfo.types import Rollout
 
 PORTION = 4096
@@ -62,7 +63,7 @@ def mean_features(
     def portion_sums(states, portion: Rollout):
         def one(state):
             psi = jax.vmap(jax.vmap(state.psi))(portion.state, portion.next_state)
-            return spec.total_features(psi, portion, horizon)
+            return spec.total_features(psi, portion, recorded(portion, horizon))
 
         return eqx.filter_vmap(one)(states)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ilfo.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.logging import Callback
+from ilfo.machine import commit
 from ilfo.mobile import MobILE
 from ilfo.presets import find_preset
 from ilfo.recorder import Recorder
@@ -115,7 +116,8 @@ def start(
         raise ValueError(f"returns are measured every {every} iterations, but that must be >= 1")
     agent = order.agent()
     description = {
-        "order": asdict(order) | {"total_timesteps": order.budget, "changes": list(order.changes)},
+        "order": _plain(order),
+        "commit": commit(),
         "evaluate_every": every,
         "machine": dict(machine),
         "demonstrations": fingerprint(agent.demonstrations),
@@ -135,14 +137,20 @@ def resume(
     with RunDirectory.open(path, write=True) as run:
         order = order_of(run)
         _check_same(run, machine, order)
+        if total_timesteps is not None:
+            order = replace(order, total_timesteps=total_timesteps)
         agent = order.agent()
+        agent.check_budget(order.budget)
+        _check_settings(run, agent)
+        # written down at once: should this process be killed too, the next one knows the budget
+        run.update_config({"order": _plain(order)})
         last = run.path_of("last")
         done = 0
         if last.exists():
-            agent = type(agent).load(last, order.environment(), order.demonstrations())
+            agent = type(agent).load(last, order.environment(), agent.demonstrations)
             done = agent.iteration
         run.cut_back(done)
-        return _train(agent, order, run, machine, callbacks, total_timesteps)
+        return _train(agent, order, run, machine, callbacks)
 
 
 def order_of(run: RunDirectory) -> Order:
@@ -156,11 +164,14 @@ def order_of(run: RunDirectory) -> Order:
         ) from error
 
 
-def _train(agent, order, run, machine, callbacks, total_timesteps=None) -> dict[str, Any]:
+def _plain(order: Order) -> dict[str, Any]:
+    return asdict(order) | {"total_timesteps": order.budget, "changes": list(order.changes)}
+
+
+def _train(agent, order, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
     recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
-    budget = order.budget if total_timesteps is None else total_timesteps
-    agent.learn(budget, callback=[recorder, *callbacks])
+    agent.learn(order.budget, callback=[recorder, *callbacks])
     return recorder.finish(agent)
 
 
@@ -181,6 +192,15 @@ def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> 
         )
     if run.config["demonstrations"] != fingerprint(order.demonstrations()):
         raise RunError(f"the demonstrations are not those that {run.path} was started with")
+
+
+def _check_settings(run: RunDirectory, agent: Agent) -> None:
+    """The same order can mean other settings in other code of the same version."""
+    if run.config["settings"] != agent.describe()["settings"]:
+        raise RunError(
+            f"{run.path} was made with other settings than its preset has now; check out the "
+            f"commit it was made with ({run.config.get('commit')}), or start a new run"
+        )
 
 
 def load_best(path: Path) -> tuple[Agent, Order]:

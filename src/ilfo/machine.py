@@ -4,6 +4,7 @@ All three are part of 'the same machine' for bit-identical results, so a run rec
 """
 
 import os
+import subprocess
 from pathlib import Path
 
 import jax
@@ -29,3 +30,23 @@ def cache_directory() -> Path:
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o700)
     return path
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this code runs from; '+' marks changes on top of it.
+
+    None where the package was installed without its repository.
+    """
+    here = Path(__file__).parent
+
+    def git(*args: str) -> str:
+        return subprocess.run(
+            ("git", *args), cwd=here, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) / "src" / "ilfo" != here:
+            return None
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None

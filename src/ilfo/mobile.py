@@ -29,6 +29,7 @@ from ilfo.dynamics.base import AbstractDynamics, AbstractModel
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.environments.spaces import ActionSpace
 from ilfo.expert import Expert
+from ilfo.occupancy import by_age
 from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO
@@ -157,7 +158,7 @@ def improve(
             ("dynamics", "termination", "plan", "next"), jax.random.split(state.key, 4), strict=True
         )
     )
-    chosen, choose_log = choose(settings, problem, state, rollout, expert)
+    chosen, choose_log = choose(settings, state, rollout, expert)
 
     transitions = as_transitions(problem.actions, rollout)
     buffer = state.buffer.push(transitions, (rollout.elapsed == 0).ravel())
@@ -219,11 +220,13 @@ class World(eqx.Module):
     """Normalised norm beyond which the model is not believed."""
 
 
-def choose(settings, problem, state: TrainState, rollout: Rollout, expert) -> tuple[Choice, Log]:
+def choose(
+    settings: Settings, state: TrainState, rollout: Rollout, expert: Expert
+) -> tuple[Choice, Log]:
     """Keep the policy that acted if its real states came nearer to the demonstrations than any
     before, time behind endings included. No reward is involved."""
     features = jax.vmap(jax.vmap(state.discriminator.features))(rollout.state, rollout.next_state)
-    total, time = settings.discriminator.total_features(features, rollout, problem.horizon)
+    total, time = settings.discriminator.total_features(features, rollout, by_age(rollout))
     mmd = safe_norm(total / time - expert.mean_features)
     candidate = Choice(state.policy, mmd, state.iteration)
     return where(mmd < state.chosen.mmd, candidate, state.chosen), {"mmd": mmd}
@@ -256,7 +259,6 @@ def plan(
     )
     discriminator, batch, log = judge(
         settings,
-        problem,
         world.bonus,
         expert,
         discriminator,
@@ -271,7 +273,6 @@ def plan(
 
 def judge(
     settings: Settings,
-    problem: Problem,
     bonus: FittedBonus,
     expert: Expert,
     discriminator: Any,
@@ -290,7 +291,8 @@ def judge(
         lambda x: x & from_reset[:, None],
         {"valid": rollout.valid, "terminal": rollout.terminal, "runaway": rollout.runaway},
     )
-    total, time = spec.total_features(features, rollout._replace(**own), problem.horizon)
+    own_rollout = rollout._replace(**own)
+    total, time = spec.total_features(features, own_rollout, by_age(own_rollout))
     mean = total / jnp.maximum(time, 1.0)
     discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
 

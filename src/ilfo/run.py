@@ -81,6 +81,13 @@ class RunDirectory:
     def config(self) -> dict[str, Any]:
         return self._config
 
+    def update_config(self, changes: Mapping[str, Any]) -> None:
+        """Replace entries of the configuration, on disk first."""
+        self._check_writable()
+        text = _config_text(self._config | dict(changes))
+        atomic_write_text(self.path / "config.json", text)
+        self._config = json.loads(text)
+
     def path_of(self, checkpoint: str) -> Path:
         """Where the checkpoint "last" or "best" lies."""
         _check_choice("checkpoint", checkpoint, CHECKPOINTS)

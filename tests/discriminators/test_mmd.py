@@ -12,6 +12,7 @@ from ilfo.discriminators.mmd import (
     MMDState,
     distance_quantile,
 )
+from ilfo.occupancy import recorded
 from ilfo.types import Normaliser, Rollout
 
 SCALES = np.array([1.0, 30.0, 0.2])
@@ -110,7 +111,7 @@ def test_endings_have_unit_norm_and_are_orthogonal_to_all_states():
     spec, horizon = MMD(64), 2
     for name, place in (("terminal", ABSORBED), ("runaway", RUNAWAY)):
         rollout = one_stream(length=1, **{name: [True]})
-        total, _ = spec.total_features(psi[None, :1], rollout, horizon)
+        total, _ = spec.total_features(psi[None, :1], rollout, recorded(rollout, horizon))
         behind = np.asarray(total - psi[0])  # the one step behind the ending
         assert np.linalg.norm(behind) == 1
         assert behind[place] == 1
@@ -144,6 +145,10 @@ def test_a_feature_map_is_applied_to_the_learners_states_only():
 
 
 # Mass of features over time
+
+
+def counted(rollout):
+    return rollout, recorded(rollout, HORIZON)
 
 
 def one_stream(length, **flags) -> Rollout:
@@ -192,7 +197,7 @@ def test_time_behind_an_ending_is_spent_in_its_absorbing_state(name):
     flags, weight, absorbed, runaway = STREAMS[name]
     psi = features_of_four_steps()
     flags = {k: v if k == "elapsed" else np.array(v, bool) for k, v in flags.items()}
-    total, time = MMD(3).total_features(psi, one_stream(4, **flags), HORIZON)
+    total, time = MMD(3).total_features(psi, *counted(one_stream(4, **flags)))
     expected = (np.asarray(psi[0]) * np.array(weight)[:, None]).sum(0)
     expected[ABSORBED], expected[RUNAWAY] = absorbed, runaway
     np.testing.assert_allclose(total, expected, rtol=1e-6)
@@ -204,7 +209,7 @@ def test_without_absorbing_states_only_the_steps_count(name):
     flags, weight, _, _ = STREAMS[name]
     psi = features_of_four_steps()
     flags = {k: v if k == "elapsed" else np.array(v, bool) for k, v in flags.items()}
-    total, time = MMD(3, absorbing=False).total_features(psi, one_stream(4, **flags), HORIZON)
+    total, time = MMD(3, absorbing=False).total_features(psi, *counted(one_stream(4, **flags)))
     np.testing.assert_allclose(
         total, (np.asarray(psi[0]) * np.array(weight)[:, None]).sum(0), rtol=1e-6
     )
@@ -222,10 +227,10 @@ def test_streams_add_up():
         )
     )
     spec = MMD(3)
-    total, time = spec.total_features(jnp.concatenate([psi, 2 * psi]), both, HORIZON)
+    total, time = spec.total_features(jnp.concatenate([psi, 2 * psi]), *counted(both))
     parts = [
-        spec.total_features(psi, ends, HORIZON),
-        spec.total_features(2 * psi, goes_on, HORIZON),
+        spec.total_features(psi, *counted(ends)),
+        spec.total_features(2 * psi, *counted(goes_on)),
     ]
     np.testing.assert_allclose(total, parts[0][0] + parts[1][0], rtol=1e-6)
     assert time == parts[0][1] + parts[1][1] == 4 + 6 + 4

@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from ilfo.occupancy import Occupancy
 from ilfo.types import Rollout
 
 
@@ -49,6 +50,6 @@ class AbstractDiscriminator(eqx.Module):
 
     @abc.abstractmethod
     def total_features(
-        self, features: Float[Array, "N T D"], rollout: Rollout, horizon: int
+        self, features: Float[Array, "N T D"], rollout: Rollout, occupancy: Occupancy
     ) -> tuple[Float[Array, " D"], Float[Array, ""]]:
-        """Σ ψ over the rollout's time up to the horizon, and that time: their ratio is E ψ."""
+        """Weighted Σ ψ over the rollout, and the sum of the weights: their ratio is E ψ."""

@@ -26,5 +26,5 @@ class ConstantCost(AbstractDiscriminator):
     def ending_costs(self, state):
         return jnp.zeros(()), jnp.zeros(())
 
-    def total_features(self, features, rollout, horizon):
-        return self.wrapped.total_features(features, rollout, horizon)
+    def total_features(self, features, rollout, occupancy):
+        return self.wrapped.total_features(features, rollout, occupancy)

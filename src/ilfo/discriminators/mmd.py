@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
+from ilfo.occupancy import Occupancy
 from ilfo.types import Normaliser, Rollout
 
 ABSORBED, RUNAWAY = -2, -1
@@ -132,18 +133,14 @@ class MMD(AbstractDiscriminator):
         return clip(w[ABSORBED]), clip(w[RUNAWAY])
 
     def total_features(
-        self, features: Float[Array, "N T D+2"], rollout: Rollout, horizon: int
+        self, features: Float[Array, "N T D+2"], rollout: Rollout, occupancy: Occupancy
     ) -> tuple[Float[Array, " D+2"], Float[Array, ""]]:
-        """Σ ψ over the rollout's time up to the horizon, and that time.
-
-        An episode that ended after n of H steps spends the other H - n in its absorbing state; an
-        episode that was merely cut off says nothing about its rest.
-        """
-        left = (horizon - 1 - rollout.elapsed).clip(min=0) * float(self.absorbing)
-        absorbed, runaway = (rollout.terminal * left).sum(), (rollout.runaway * left).sum()
-        total = jnp.einsum("ntd,nt->d", features, rollout.valid.astype(features.dtype))
+        """Weighted Σ ψ, time behind endings included, and the sum of the weights."""
+        behind = occupancy.behind * float(self.absorbing)
+        absorbed, runaway = (rollout.terminal * behind).sum(), (rollout.runaway * behind).sum()
+        total = jnp.einsum("ntd,nt->d", features, occupancy.step)
         total = total.at[ABSORBED].add(absorbed).at[RUNAWAY].add(runaway)
-        return total, rollout.valid.sum() + absorbed + runaway
+        return total, occupancy.step.sum() + absorbed + runaway
 
 
 def safe_norm(x: Float[Array, " n"]) -> Float[Array, ""]:
@@ -154,10 +151,14 @@ def safe_norm(x: Float[Array, " n"]) -> Float[Array, ""]:
 def distance_quantile(
     z: Float[Array, "n I"], quantile: float, *, key: Array, pairs: int = 100_000
 ) -> Float[Array, ""]:
-    """Quantile of the distances of random pairs of distinct rows, kept above zero."""
+    """Quantile of the distances of random pairs of distinct rows.
+
+    Rows that are the same do not count: an expert that rests says nothing about scales.
+    """
     n = z.shape[0]
     first_key, second_key = jax.random.split(key)
     first = jax.random.randint(first_key, (pairs,), 0, n)
     second = (first + jax.random.randint(second_key, (pairs,), 1, max(n, 2))) % n
     distances = jnp.sqrt(((z[first] - z[second]) ** 2).sum(-1))
-    return jnp.maximum(jnp.quantile(distances, quantile), 1e-3)
+    apart = jnp.where(distances > 0, distances, jnp.nan)
+    return jnp.nan_to_num(jnp.nanquantile(apart, quantile), nan=1.0)

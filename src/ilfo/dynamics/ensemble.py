@@ -31,13 +31,15 @@ class Ensemble(AbstractModel):
     differences: Normaliser
     noise: Float[Array, " S"] | None
     """Standard deviation of `sample` around a member's mean; None for a deterministic model."""
-    rate: Float[Array, " S+A"] = eqx.field(init=False)
+    rate: Float[Array, " S+A"]
     """1 / inputs.scale. In a rollout's loop XLA moves a division by the scale to the front, once
     for `sample` and once for `uncertainty`, and then no longer sees that both ask the networks the
     same: rollouts would take twice as long."""
 
-    def __post_init__(self):
-        self.rate = 1 / self.inputs.scale
+    def __init__(self, networks, actions, inputs, differences, noise):
+        self.networks, self.actions, self.noise = networks, actions, noise
+        self.inputs, self.differences = inputs, differences
+        self.rate = 1 / inputs.scale
 
     def means(self, state: Float[Array, " S"], action: Array) -> Float[Array, "M S"]:
         """Every member's next state."""

@@ -67,15 +67,22 @@ class BoxActions(ActionSpace):
         return action
 
     def execute(self, action):
-        return jnp.clip(action, -1.0, 1.0)
+        return self._on_grid(jnp.clip(action, -1.0, 1.0), jnp)
 
     def to_environment(self, actions):
         low, high = np.asarray(self.low), np.asarray(self.high)
-        executed = np.clip(np.asarray(actions, np.float64), -1.0, 1.0)
+        executed = self._on_grid(np.clip(np.asarray(actions, np.float64), -1.0, 1.0), np)
         scaled = np.clip(low + (executed + 1) / 2 * (high - low), low, high)
         if np.issubdtype(self.dtype, np.integer):
             scaled = np.rint(scaled)
         return list(scaled.reshape(-1, *self.shape).astype(self.dtype))
+
+    def _on_grid(self, action, numpy):
+        """The nearest action that a Box of integers has; `numpy` is NumPy or JAX's."""
+        if not np.issubdtype(self.dtype, np.integer):
+            return action
+        span = numpy.maximum(numpy.asarray(self.high) - numpy.asarray(self.low), 1)
+        return numpy.rint((action + 1) / 2 * span) / span * 2 - 1
 
 
 def action_space(space: gym.Space) -> ActionSpace:

@@ -31,7 +31,8 @@ class Task:
 
     def load(self, trajectories: int | None = None) -> Demonstrations:
         """The first of the bundled trajectories; states only."""
-        return Demonstrations.load(self.path).take(trajectories or self.demonstrations)
+        count = self.demonstrations if trajectories is None else trajectories
+        return Demonstrations.load(self.path).take(count)
 
 
 def cartpole_terminal(state: Float[Array, "4"]) -> Bool[Array, ""]:

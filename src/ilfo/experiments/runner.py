@@ -6,7 +6,6 @@ it is done, its result files are written, and only then does it count as done.
 
 import json
 import platform
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,10 +15,10 @@ from ilfo.evaluate import play
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
 from ilfo.files import atomic_write_text
-from ilfo.launch import load_best, resume, start
+from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
 from ilfo.policies.host import HostPolicy
-from ilfo.run import RunDirectory
+from ilfo.run import RunDirectory, RunError
 
 SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE}
 EPISODES = 50
@@ -53,6 +52,7 @@ def run_cell(
         order = replace(order, demos=str(demos.resolve()))
     directory = runs / sweep / cell.name
     if directory.exists():
+        _check_order(directory, order)
         summary = resume(directory, machine, callbacks)
     else:
         summary = start(order, directory, machine, callbacks)
@@ -65,7 +65,7 @@ def run_cell(
         "order": asdict(cell.order),
         "settings": config["settings"],
         "summary": {name: value for name, value in summary.items() if name != "seeds"},
-        "commit": _commit(),
+        "commit": config["commit"],
         "machine": platform.machine(),
     }
     for seed, path in enumerate(result_files(results, sweep, cell)):
@@ -73,6 +73,12 @@ def run_cell(
         result = shared | {"result": summary["seeds"][seed] | measures[seed], "curve": curve}
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write_text(path, json.dumps(result, indent=1) + "\n")
+
+
+def _check_order(directory: Path, order: Order) -> None:
+    """A run that was started for another cell must not be taken for this one's."""
+    if order_of(RunDirectory.open(directory)) != replace(order, total_timesteps=order.budget):
+        raise RunError(f"{directory} holds a run of another order; move it away to run this one")
 
 
 def _measures(cell: Cell, directory: Path) -> Iterator[dict[str, Any]]:
@@ -92,15 +98,3 @@ def _measures(cell: Cell, directory: Path) -> Iterator[dict[str, Any]]:
         )
         values = [cell.measure(episode) for episode in episodes]
         yield {cell.measure.__name__: sum(values) / len(values)}
-
-
-def _commit() -> str | None:
-    """The checkout's commit, where there is one; '+' marks uncommitted changes."""
-    try:
-        here = Path(__file__).parents[1]
-        git = lambda *args: subprocess.run(
-            ("git", *args), cwd=here, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", ".") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
