@@ -3,6 +3,7 @@
 All three are part of 'the same machine' for bit-identical results, so a run records them.
 """
 
+import functools
 import os
 import subprocess
 from pathlib import Path
@@ -32,10 +33,12 @@ def cache_directory() -> Path:
     return path
 
 
+@functools.cache
 def commit() -> str | None:
     """The commit of the checkout that this code runs from; '+' marks changes on top of it.
 
-    None where the package was installed without its repository.
+    None where the package was installed without its repository. Asked once per process, which goes
+    on with the code it has loaded whatever is checked out meanwhile.
     """
     here = Path(__file__).parent
 

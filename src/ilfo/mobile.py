@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ilfo.agent import Agent
 from ilfo.bonus import AbstractBonus, BufferNormalised, FittedBonus
 from ilfo.buffer import Buffer
+from ilfo.checks import require_at_least, require_share
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD, safe_norm
 from ilfo.dynamics.base import AbstractDynamics, AbstractModel
@@ -101,13 +102,10 @@ class Settings(eqx.Module):
     largest one that was demonstrated or visited."""
 
     def __post_init__(self):
-        for name in ("policy_steps", "streams", "imagined_streams", "buffer_horizons"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, but must be at least 1")
-        if not 0 <= self.weight <= 1:
-            raise ValueError(f"weight (λ) is {self.weight}, but must lie in [0, 1]")
-        if not 0 <= self.expert_starts < 1:
-            raise ValueError(f"expert_starts is {self.expert_starts}, but must lie in [0, 1)")
+        require_at_least(
+            self, 1, "policy_steps", "streams", "imagined_streams", "buffer_horizons", "runaway"
+        )
+        require_share(self, "weight", "expert_starts")
 
 
 def init(

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float
 
 from ilfo import training
 from ilfo.buffer import Buffer
+from ilfo.checks import require_at_least, require_positive
 from ilfo.networks import mlp
 from ilfo.types import Log, Normaliser
 
@@ -103,10 +104,15 @@ class LearnedTermination(AbstractTermination):
     width: int = 64
     """Units in each of the two hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
+    """How the classifiers are fitted."""
     plan: training.Passes = training.Passes(passes=5, batch_size=256)
     """Passes over the buffer, endings included, per fit."""
     odds: float = 10.0
     """An imagined state is terminal when the balanced odds of that exceed this."""
+
+    def __post_init__(self):
+        require_positive(self, "odds")
+        require_at_least(self, 1, "members", "width")
 
     def init(self, state_dim, *, key):
         networks = eqx.filter_vmap(lambda k: mlp(state_dim, "scalar", self.width, 2, key=k))(

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
+from ilfo.checks import require_at_least, require_positive, require_share
+
 
 class AbstractOptimiser(eqx.Module):
     @abc.abstractmethod
@@ -23,8 +25,15 @@ class SGD(AbstractOptimiser):
     """Gradient descent with momentum, as in the paper's table."""
 
     learning_rate: float = 0.005
+    """Length of a step."""
     momentum: float = 0.99
+    """Share of the last step in the next one."""
     nesterov: bool = True
+    """Look ahead along the momentum."""
+
+    def __post_init__(self):
+        require_positive(self, "learning_rate")
+        require_share(self, "momentum")
 
     def build(self):
         return optax.sgd(self.learning_rate, self.momentum, self.nesterov)
@@ -32,7 +41,12 @@ class SGD(AbstractOptimiser):
 
 class Adam(AbstractOptimiser):
     learning_rate: float = 1e-3
+    """Length of a step."""
     epsilon: float = 1e-8
+    """Kept below the root of the second moment."""
+
+    def __post_init__(self):
+        require_positive(self, "learning_rate", "epsilon")
 
     def build(self):
         return optax.adam(self.learning_rate, eps=self.epsilon)
@@ -42,7 +56,8 @@ class Passes(eqx.Module):
     """How often and in what portions the data are gone through."""
 
     passes: int = 20
-    """Passes over the data per fit."""
+    """Passes over the data per fit. The number of gradient steps is that of a full buffer or
+    batch, whatever part of it is filled: compiled loops have fixed lengths."""
     batch_size: int = 256
     """Rows per gradient step."""
     held_out: float = 0.0
@@ -52,6 +67,8 @@ class Passes(eqx.Module):
     0 never stops."""
 
     def __post_init__(self):
+        require_at_least(self, 1, "passes", "batch_size")
+        require_at_least(self, 0, "patience")
         if not 0 <= self.held_out < 1:
             raise ValueError(f"held_out is {self.held_out}, but must lie in [0, 1)")
         if self.patience and not self.held_out:

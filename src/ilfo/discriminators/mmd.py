@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ilfo.checks import require_at_least, require_positive, require_share
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
 from ilfo.occupancy import Occupancy
 from ilfo.types import Normaliser, Rollout
@@ -87,6 +88,13 @@ class MMD(AbstractDiscriminator):
     absorbing: bool = True
     """Count the time behind an ending as spent in an absorbing state, in demonstrations, real
     and imagined rollouts alike; otherwise an episode's end carries no cost of its own."""
+
+    def __post_init__(self):
+        require_positive(self, "zeta", "step")
+        require_share(self, "step", "bandwidth_quantile")
+        require_at_least(self, 1, "features")
+        if self.clip_min >= self.clip_max:
+            raise ValueError(f"clip_min is {self.clip_min}, not below clip_max {self.clip_max}")
 
     def init(
         self,

@@ -16,6 +16,7 @@ import optax
 from jaxtyping import Array, Float
 
 from ilfo import training
+from ilfo.checks import require_at_least, require_positive
 from ilfo.dynamics.base import AbstractDynamics, AbstractModel
 from ilfo.environments.spaces import ActionSpace
 from ilfo.networks import mlp
@@ -87,6 +88,11 @@ class EnsembleDynamics(AbstractDynamics):
     stochastic: bool = False
     """Sample from a Gaussian around the prediction, with the spread of the buffer's residuals;
     otherwise the prediction itself is the next state."""
+
+    def __post_init__(self):
+        require_positive(self, "clip")
+        require_at_least(self, 1, "members", "width")
+        require_at_least(self, 0, "depth")
 
     def init(self, state_dim, actions, *, key):
         inputs = state_dim + actions.encoded_dim

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ilfo import training
+from ilfo.checks import require_at_least, require_share
 from ilfo.networks import mlp
 from ilfo.types import Normaliser, Rollout
 
@@ -53,10 +54,13 @@ class GAECritic(eqx.Module):
     width: int = 64
     """Units in each of the two hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3, 1e-5)
+    """How the critic is fitted."""
     plan: training.Passes = training.Passes(passes=1, batch_size=256)
     """Passes over each batch of rollouts."""
 
     def __post_init__(self):
+        require_share(self, "trace")
+        require_at_least(self, 1, "width")
         if not 0 <= self.discount < 1:
             raise ValueError(f"discount is {self.discount}, but must lie in [0, 1)")
 

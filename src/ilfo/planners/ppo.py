@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 
 from ilfo import training
+from ilfo.checks import require_at_least, require_positive
 from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
@@ -24,10 +25,15 @@ class PPO(AbstractPlanner):
     max_gradient: float = 0.5
     """Largest gradient norm."""
     optimiser: training.AbstractOptimiser = training.Adam(3e-4, 1e-5)
+    """How the policy is fitted."""
     plan: training.Passes = training.Passes(passes=10, batch_size=256)
     """Passes over each batch of rollouts."""
     critic: GAECritic = GAECritic()
     """Advantages and their baseline."""
+
+    def __post_init__(self):
+        require_positive(self, "clip", "max_gradient")
+        require_at_least(self, 0, "entropy")
 
     def init(self, policy, state_dim, normaliser, *, key):
         optimiser = self._transform().init(eqx.filter(policy, eqx.is_inexact_array))

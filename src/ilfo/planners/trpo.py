@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Float
 
+from ilfo.checks import require_at_least, require_positive
 from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
@@ -35,6 +36,11 @@ class TRPO(AbstractPlanner):
     """States, drawn from the batch, in the Fisher products."""
     critic: GAECritic = GAECritic()
     """Advantages and their baseline."""
+
+    def __post_init__(self):
+        require_positive(self, "kl")
+        require_at_least(self, 0, "damping")
+        require_at_least(self, 1, "cg_iterations", "backtracks", "fisher_samples")
 
     def init(self, policy, state_dim, normaliser, *, key):
         return PlannerState(policy, self.critic.init(state_dim, normaliser, key=key), None)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ilfo.checks import require_at_least
 from ilfo.environments.spaces import ActionSpace, DiscreteActions
 from ilfo.networks import mlp
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
@@ -57,6 +58,14 @@ class MLPPolicy(eqx.Module):
     """Lower bound of that logarithm: exploration never quite ends."""
     log_std_max: float = 1.0
     """Upper bound of that logarithm."""
+
+    def __post_init__(self):
+        require_at_least(self, 1, "width")
+        require_at_least(self, 0, "depth")
+        if self.log_std_min > self.log_std_max:
+            raise ValueError(
+                f"log_std_min is {self.log_std_min}, above log_std_max {self.log_std_max}"
+            )
 
     def init(
         self, state_dim: int, actions: ActionSpace, normaliser: Normaliser, *, key: Array

@@ -1,0 +1,26 @@
+"""Ranges of hyper-parameters, checked when a spec is constructed.
+
+Arrays pass unseen: a hyper-parameter that is swept under vmap has no value yet.
+"""
+
+import math
+from typing import Any
+
+
+def require_at_least(spec: Any, lowest: float, *names: str) -> None:
+    _require(spec, names, lambda value: value >= lowest, f"must be at least {lowest}")
+
+
+def require_positive(spec: Any, *names: str) -> None:
+    _require(spec, names, lambda value: value > 0, "must be above 0")
+
+
+def require_share(spec: Any, *names: str) -> None:
+    _require(spec, names, lambda value: 0 <= value <= 1, "must lie in [0, 1]")
+
+
+def _require(spec: Any, names: tuple[str, ...], holds, rule: str) -> None:
+    for name in names:
+        value = getattr(spec, name)
+        if isinstance(value, int | float) and not (math.isfinite(value) and holds(value)):
+            raise ValueError(f"{type(spec).__name__}.{name} is {value}, but {rule}")
