@@ -309,7 +309,7 @@ def test_divergence_names_the_phase_and_keeps_the_last_good_state(trained, monke
     agent.learn(5 * STEP)
     assert bits(agent.state) == bits(trained.states[5])
     pages = []
-    for factor, phase in ((1e30, "dynamics"), (np.nan, "'collect'")):
+    for factor, phase in ((1e30, "dynamics"), (np.nan, "collect")):
         monkeypatch.setattr(Exploding, "factor", factor)
         message = rf"in phase .*{phase}.* of iteration 6, seed 0.*; .*after iteration 5 is kept"
         with pytest.raises(DivergenceError, match=message):

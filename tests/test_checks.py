@@ -21,7 +21,7 @@ from ilfo.mobile import Settings
         "dynamics.clip=nan",
         "dynamics.plan.passes=0",
         "dynamics.plan.batch_size=0",
-        "dynamics.optimiser.learning_rate=0.0",
+        "dynamics.optimiser.learning_rate=-1.0",
         "discriminator.features=0",
         "discriminator.bandwidth_quantile=5.0",
         "discriminator.zeta=-1.0",

@@ -32,7 +32,7 @@ class SGD(AbstractOptimiser):
     """Look ahead along the momentum."""
 
     def __post_init__(self):
-        require_positive(self, "learning_rate")
+        require_at_least(self, 0, "learning_rate")
         require_share(self, "momentum")
 
     def build(self):
@@ -46,7 +46,8 @@ class Adam(AbstractOptimiser):
     """Kept below the root of the second moment."""
 
     def __post_init__(self):
-        require_positive(self, "learning_rate", "epsilon")
+        require_at_least(self, 0, "learning_rate")
+        require_positive(self, "epsilon")
 
     def build(self):
         return optax.adam(self.learning_rate, eps=self.epsilon)
