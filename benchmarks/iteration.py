@@ -1,6 +1,7 @@
 """One MobILE outer iteration, phase by phase: compiled JAX (`ilfo`) against eager PyTorch.
 
-    python -m benchmarks.iteration [--threads 2] [--repeats 5] [--size both] [--json FILE]
+    python -m benchmarks.iteration [--threads 2] [--repeats 5] [--seconds 2]
+                                   [--size both] [--json FILE]
 
 Both sides do the work of `benchmarks/sizes.py` on the same synthetic transitions; only `collect`
 steps a real environment, Gymnasium's CartPole. See `benchmarks/compiled.py` for where the work
@@ -9,7 +10,8 @@ differs a little. Everything is compiled beforehand and the sides take turns, to
 Reported is each phase's **minimum** over the turns, because neighbours on the machine can only
 slow a phase down, and the ratio torch / jax of the minima. The second ratio is of CPU time, again
 of minima: with one thread it is the better guide on a busy machine, with several it also counts
-threads that wait by spinning.
+threads that wait by spinning. PyTorch's threads do so, and suffer badly where a core is taken away
+from one of them: trust a ratio of two threads only from a machine that was idle.
 """
 
 import argparse
@@ -25,8 +27,8 @@ import numpy as np
 from benchmarks.sizes import CARTPOLE, HOPPER, Sizes, dynamics_flops
 
 SIZES = {"cartpole": CARTPOLE, "hopper": HOPPER}
-SHORTEST, LONGEST = 2.0, 60.0
-"""Seconds: a phase is repeated beyond `--repeats` until the first, never after the second."""
+LONGEST = 60.0
+"""Seconds after which a phase is not repeated any more, `--repeats` or not."""
 PRODUCTS = 20
 """Matrix products in a row, when a bare one is timed."""
 
@@ -67,7 +69,7 @@ class Report:
     notes: list[str]
 
 
-def take_turns(torch_run: Run, jax_run: Run, repeats: int) -> tuple[Seconds, Seconds]:
+def take_turns(torch_run: Run, jax_run: Run, repeats: int, least: float) -> tuple[Seconds, Seconds]:
     runs = (torch_run, jax_run)
     for run in runs:
         run()
@@ -79,7 +81,7 @@ def take_turns(torch_run: Run, jax_run: Run, repeats: int) -> tuple[Seconds, Sec
             run()
             measured.append((time.perf_counter() - wall, time.process_time() - cpu))
         spent = time.perf_counter() - began
-        if spent > LONGEST or (len(times[0]) >= repeats and spent > SHORTEST):
+        if spent > max(LONGEST, least) or (len(times[0]) >= repeats and spent > least):
             break
     torch_seconds, jax_seconds = (Seconds(*map(min, zip(*t, strict=True))) for t in times)
     return torch_seconds, jax_seconds
@@ -172,7 +174,7 @@ def matrix_products(sizes: Sizes) -> tuple[Run, Run, float]:
     return torch_run, jax_run, 2.0 * members * rows * width * width * PRODUCTS
 
 
-def measure(name: str, sizes: Sizes, repeats: int) -> Report:
+def measure(name: str, sizes: Sizes, repeats: int, least: float) -> Report:
     from benchmarks import compiled
 
     torch_runs, torch_notes, transitions = torch_phases(sizes)
@@ -191,12 +193,13 @@ def measure(name: str, sizes: Sizes, repeats: int) -> Report:
     for phase in (*once, *often, "all but collect", *whole):
         if phase in jax_runs:
             times = sizes.policy_steps if phase in often else 1
-            rows.append(Row(phase, times, *take_turns(torch_runs[phase], jax_runs[phase], repeats)))
+            seconds = take_turns(torch_runs[phase], jax_runs[phase], repeats, least)
+            rows.append(Row(phase, times, *seconds))
             print(f"{name}: {phase} measured", flush=True)
 
     training = next(row for row in rows if row.phase == "dynamics")
     *products, product_flops = matrix_products(sizes)
-    bare = take_turns(*products, repeats)
+    bare = take_turns(*products, repeats, least)
     rates = lambda flops, seconds: dict(
         zip(("torch", "jax"), (flops / s.wall / 1e9 for s in seconds), strict=True)
     )
@@ -255,6 +258,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=2, help="of each side")
     parser.add_argument("--repeats", type=int, default=5, help="turns of each phase, at least")
+    parser.add_argument("--seconds", type=float, default=2.0, help="on each phase, at least")
     parser.add_argument("--size", choices=(*SIZES, "both"), default="both")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
     args = parser.parse_args()
@@ -264,7 +268,7 @@ def main() -> None:
     console = Console()
     before = load()
     reports = [
-        measure(name, sizes, args.repeats)
+        measure(name, sizes, args.repeats, args.seconds)
         for name, sizes in SIZES.items()
         if args.size in (name, "both")
     ]
@@ -273,7 +277,11 @@ def main() -> None:
     after = load()
     console.print(f"{args.threads} threads; load average before {before}, after {after}")
     if args.json:
-        facts = {"threads": args.threads, "load_before": before, "load_after": after}
+        facts: dict[str, object] = {
+            "threads": args.threads,
+            "load_before": before,
+            "load_after": after,
+        }
         args.json.write_text(
             json.dumps(facts | {"reports": [asdict(r) for r in reports]}, indent=2)
         )

@@ -12,6 +12,7 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
 )
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ import pytest
 from ilfo import MobILE, launch
 from ilfo.demonstrations import Demonstrations
 from ilfo.logging import Callback
+from ilfo.termination import NoTermination
 from tests.small import HORIZON, MACHINE, SETTINGS, STEP, demonstrations, small_agent, small_order
 
 
@@ -81,13 +83,14 @@ def trained(cache_home, tmp_path_factory) -> Trained:
 
 @pytest.fixture(scope="session")
 def pendulum(cache_home) -> MobILE:
-    """An agent with Box actions, after two iterations."""
+    """An agent with Box actions where nothing ends an episode, after two iterations."""
     environment = gym.make("Pendulum-v1", max_episode_steps=HORIZON)
     states = [environment.reset(seed=0)[0]]
     for _ in range(HORIZON):
         states.append(environment.step(np.zeros(1, np.float32))[0])
     expert = Demonstrations.from_arrays([np.stack(states)], terminal=False)
-    return MobILE("Pendulum-v1", expert, SETTINGS, horizon=HORIZON).learn(2 * STEP)
+    settings = replace(SETTINGS, termination=NoTermination())
+    return MobILE("Pendulum-v1", expert, settings, horizon=HORIZON).learn(2 * STEP)
 
 
 @pytest.fixture(scope="session")

@@ -214,9 +214,19 @@ def test_a_file_of_another_format_is_refused(trained, tmp_path, monkeypatch):
         MobILE.load(trained.halfway)
 
 
+def test_loading_takes_environment_and_demonstrations_or_neither(trained):
+    with pytest.raises(ValueError, match="needs environment and demonstrations, both"):
+        MobILE.load(trained.halfway, "CartPole-v1")
+
+
 def test_loading_checks_the_environment(trained):
     with pytest.raises(ValueError, match="have 4 numbers, but observations of Pendulum-v1 have 3"):
         MobILE.load(trained.halfway, "Pendulum-v1", demonstrations())
+    three_ways = lambda: gym.wrappers.TransformAction(
+        gym.make("CartPole-v1"), lambda action: action % 2, gym.spaces.Discrete(3)
+    )
+    with pytest.raises(ValueError, match="was trained on another problem"):
+        MobILE.load(trained.halfway, three_ways, demonstrations())
 
 
 def first_two(state):
@@ -376,7 +386,7 @@ def test_a_budget_below_one_iteration(budget):
     assert agent.state is None
 
 
-@pytest.mark.parametrize("seeds", [0, -1, [], [1, 1], [-1, 2]])
+@pytest.mark.parametrize("seeds", [0, -1, [], [1, 1], [-1, 2], [2**32]])
 def test_seeds_that_are_none(seeds):
     with pytest.raises(ValueError, match=r"seeds is .* but must be"):
         small_agent(seeds=seeds)

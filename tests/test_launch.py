@@ -319,6 +319,7 @@ def test_a_finished_run_goes_on_with_a_larger_budget(finished_run, demos_file, t
     assert table(run) == short
     resume(run, MACHINE, total_timesteps=5 * STEP)
     check_equal_runs(run, finished_run)
+    assert json.loads((run / "config.json").read_text())["order"]["total_timesteps"] == 5 * STEP
 
 
 # Refusing to resume ----------------------------------------------------------------------------
@@ -347,6 +348,12 @@ def test_resume_refuses_other_demonstrations(copy, tmp_path):
 def test_resume_refuses_another_machine(copy):
     other = {"threads": 64, "devices": 64}
     check_refused(copy, "was made with .*, but this process has .*64", other)
+
+
+def test_resume_refuses_other_settings(copy):
+    settings = json.loads((copy / "config.json").read_text())["settings"]
+    rewrite(copy, settings=settings | {"weight": 0.7})
+    check_refused(copy, "was made with other settings")
 
 
 def test_resume_refuses_what_is_no_training_run(tmp_path, copy):

@@ -282,8 +282,8 @@ def test_the_chosen_policy_had_the_smallest_mmd(trained):
 def test_the_mmd_is_that_of_real_states_and_the_time_behind_endings(trained, inputs):
     """Age by age: the mean over all episodes that could have been seen at that age."""
     for iteration, seed in [(0, 0), (3, 1), (5, 2)]:
-        state, rollout, expert = jax.tree.map(np.asarray, inputs[iteration][seed])
-        psi = state.discriminator.psi
+        state, rollout, expert = inputs[iteration][seed]
+        psi, rollout = jax.tree.map(np.asarray, (state.discriminator.psi, rollout))
         absorbed = np.eye(psi.size)[-2]
         by_age = [[] for _ in range(HORIZON)]
         for stream in range(SETTINGS.streams):
@@ -297,7 +297,7 @@ def test_the_mmd_is_that_of_real_states_and_the_time_behind_endings(trained, inp
                     by_age[age].append(absorbed if ended else own)
                     ended = ended or rollout.terminal[stream, step]
         mean = np.mean([np.mean(seen, axis=0) for seen in by_age], axis=0)
-        expected = np.linalg.norm(mean - expert.mean_features)
+        expected = np.linalg.norm(mean - np.asarray(expert.mean_features))
         np.testing.assert_allclose(trained.logs[iteration]["mmd"][seed], expected, rtol=1e-3)
 
 
