@@ -22,11 +22,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 
 from benchmarks.sizes import CARTPOLE, HOPPER, Sizes, dynamics_flops
 
 SIZES = {"cartpole": CARTPOLE, "hopper": HOPPER}
+ENVIRONMENTS = {"cartpole": "CartPole-v1"}
+"""Real ones, for `collect`."""
 LONGEST = 60.0
 """Seconds after which a phase is not repeated any more, `--repeats` or not."""
 PRODUCTS = 20
@@ -87,7 +90,9 @@ def take_turns(torch_run: Run, jax_run: Run, repeats: int, least: float) -> tupl
     return torch_seconds, jax_seconds
 
 
-def torch_phases(sizes: Sizes) -> tuple[dict[str, Run], list[str], tuple[np.ndarray, ...]]:
+def torch_phases(
+    sizes: Sizes, environments: list[gym.Env]
+) -> tuple[dict[str, Run], list[str], tuple[np.ndarray, ...]]:
     """The phases, what to know of them, and the transitions that they learn from."""
     import torch
     from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -112,7 +117,7 @@ def torch_phases(sizes: Sizes) -> tuple[dict[str, Run], list[str], tuple[np.ndar
         return reference.act(state, torch.from_numpy(observations)).tolist()
 
     runs: dict[str, Run] = {
-        "collect": lambda: act_in_cartpole(act, sizes.horizon),
+        "collect": lambda: act_in(environments, act, sizes.horizon),
         "dynamics": lambda: reference.fit_dynamics(state),
         "bonus scale": lambda: reference.bonus_scale(state),
         "rollouts": lambda: reference.imagine(state),
@@ -124,9 +129,8 @@ def torch_phases(sizes: Sizes) -> tuple[dict[str, Run], list[str], tuple[np.ndar
     return runs, [f"torch: line search tried {plan()}"], transitions
 
 
-def act_in_cartpole(act: Callable[[np.ndarray], list], steps: int) -> list:
-    """What `ilfo.rollout.collect` does, with another policy: two streams that reset themselves."""
-    environments = cartpoles()
+def act_in(environments: list[gym.Env], act: Callable[[np.ndarray], list], steps: int) -> list:
+    """What `ilfo.rollout.collect` does, with another policy: streams that reset themselves."""
     current = np.stack([env.reset(seed=seed)[0] for seed, env in enumerate(environments)])
     record = []
     for _ in range(steps):
@@ -137,12 +141,6 @@ def act_in_cartpole(act: Callable[[np.ndarray], list], steps: int) -> list:
             if terminal or truncated:
                 current[i], _ = env.reset()
     return record
-
-
-def cartpoles() -> list:
-    from ilfo.environments.factory import factory
-
-    return factory("CartPole-v1").several(2)
 
 
 def matrix_products(sizes: Sizes) -> tuple[Run, Run, float]:
@@ -176,26 +174,28 @@ def matrix_products(sizes: Sizes) -> tuple[Run, Run, float]:
 
 def measure(name: str, sizes: Sizes, repeats: int, least: float) -> Report:
     from benchmarks import compiled
+    from ilfo.environments.factory import factory
 
-    torch_runs, torch_notes, transitions = torch_phases(sizes)
+    environments = []
+    if name in ENVIRONMENTS:
+        environments = factory(ENVIRONMENTS[name]).several(compiled.REAL_STREAMS)
+    torch_runs, torch_notes, transitions = torch_phases(sizes, environments)
     iteration = compiled.make_iteration(sizes, *transitions)
     jax_runs, jax_notes = compiled.phases(iteration)
-    whole: list[str] = []
-    if name == "cartpole":
-        jax_runs["collect"] = compiled.collect_phase(iteration, cartpoles())
-        whole = ["whole iteration"]
+    jax_runs["collect"] = compiled.collect_phase(iteration, environments)
     for runs in (torch_runs, jax_runs):
         runs["whole iteration"] = lambda runs=runs: (runs["collect"](), runs["all but collect"]())
 
     once = ("collect", "dynamics", "bonus scale")
     often = ("rollouts", "discriminator and bonus", "critic", "planner")
     rows = []
-    for phase in (*once, *often, "all but collect", *whole):
-        if phase in jax_runs:
-            times = sizes.policy_steps if phase in often else 1
-            seconds = take_turns(torch_runs[phase], jax_runs[phase], repeats, least)
-            rows.append(Row(phase, times, *seconds))
-            print(f"{name}: {phase} measured", flush=True)
+    for phase in (*once, *often, "all but collect", "whole iteration"):
+        if not environments and phase in ("collect", "whole iteration"):
+            continue
+        times = sizes.policy_steps if phase in often else 1
+        seconds = take_turns(torch_runs[phase], jax_runs[phase], repeats, least)
+        rows.append(Row(phase, times, *seconds))
+        print(f"{name}: {phase} measured", flush=True)
 
     training = next(row for row in rows if row.phase == "dynamics")
     *products, product_flops = matrix_products(sizes)
