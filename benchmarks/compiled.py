@@ -3,8 +3,6 @@
 The counterpart of `benchmarks/torch_reference.py`: the same work (`benchmarks/sizes.py`) on the
 same transitions. What is not quite the same:
 
-- `imagine` returns the model's uncertainty beside the states, so here the rollouts bear that cost;
-  in the reference it belongs to the discriminator and bonus.
 - Conjugate gradients stop when the residual has shrunk to a millionth; the reference runs all
   iterations. The notes that `phases` returns tell whether that happened.
 - `improve` also chooses between policies and checks for NaN, which the reference does not.
@@ -28,16 +26,17 @@ from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.environments.spaces import ActionSpace, BoxActions, DiscreteActions
 from ilfo.expert import Expert
-from ilfo.mobile import Settings, TrainState, World, believed, draw_starts, improve, init, judge
+from ilfo.mobile import Settings, TrainState, improve, init, judge
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.problem import Problem
-from ilfo.rollout import collect, imagine
+from ilfo.rollout import collect
 from ilfo.termination import NoTermination
 from ilfo.training import SGD, Passes
 from ilfo.types import Rollout, Transition
+from ilfo.world import World, draw_starts, trusted_radius
 
 REAL_STREAMS = 2
 EXPERT_STATES = 4000
@@ -137,12 +136,9 @@ def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[
     state, _ = whole()
     buffer, planner = state.buffer, state.planner
     bonus = settings.bonus.fit(state.dynamics.model, buffer)
-    world = World(
-        state.dynamics.model,
-        state.termination.rule,
-        bonus,
-        *believed(settings, planner, buffer, expert),
-    )
+    scales = planner.critic.critic.normaliser
+    radius = trusted_radius(scales, buffer, expert, settings.runaway)
+    world = World(state.dynamics.model, state.termination.rule, bonus, scales, radius)
     keys = dict(zip(("fit", "roll", "critic", "plan"), jax.random.split(state.key, 4), strict=True))
 
     dynamics = _compiled(
@@ -156,11 +152,19 @@ def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[
         ),
         *(planner.policy, world, buffer, expert, keys["roll"]),
     )
-    rollout, uncertainty, from_reset = rollouts()
+    rollout, from_reset = rollouts()
     assert rollout.valid.all(), "rollouts must have full length, or less work would be done"
     judged = _compiled(
-        lambda *arrays: judge(settings, *arrays),
-        *(bonus, expert, state.discriminator, rollout, uncertainty, from_reset, jnp.array(True)),
+        lambda world, expert, discriminator, rollout, from_reset: judge(
+            settings,
+            expert,
+            discriminator,
+            rollout,
+            world.bonuses(problem.actions, rollout),
+            from_reset,
+            jnp.array(True),
+        ),
+        *(world, expert, state.discriminator, rollout, from_reset),
     )
     _, batch, _ = judged()
     critic = _compiled(
@@ -193,18 +197,12 @@ def _compiled(function: Callable, *arguments: object) -> Callable[[], object]:
 
 def _roll_out(iteration: Iteration, policy, world: World, buffer: Buffer, expert: Expert, key):
     start_key, imagine_key = jax.random.split(key)
-    starts, from_reset = draw_starts(iteration.settings, buffer, expert, key=start_key)
-    rollout, uncertainty = imagine(
-        policy,
-        world.model,
-        world.rule,
-        iteration.problem.actions,
-        starts,
-        (world.normaliser, world.radius),
-        iteration.problem.horizon,
-        key=imagine_key,
+    settings, problem = iteration.settings, iteration.problem
+    starts, from_reset = draw_starts(
+        buffer, expert, settings.imagined_streams, settings.expert_starts, key=start_key
     )
-    return rollout, uncertainty, from_reset
+    rollout = world.imagine(policy, problem.actions, starts, problem.horizon, key=imagine_key)
+    return rollout, from_reset
 
 
 def _estimate_and_fit(spec: GAECritic, state, batch, key: Array):

@@ -21,12 +21,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ilfo.agent import Agent
-from ilfo.bonus import AbstractBonus, BufferNormalised, FittedBonus
+from ilfo.bonus import AbstractBonus, BufferNormalised
 from ilfo.buffer import Buffer
 from ilfo.checks import require_at_least, require_share
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD, safe_norm
-from ilfo.dynamics.base import AbstractDynamics, AbstractModel
+from ilfo.dynamics.base import AbstractDynamics
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.environments.spaces import ActionSpace
 from ilfo.expert import Expert
@@ -37,10 +37,10 @@ from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.problem import Problem
-from ilfo.rollout import imagine
-from ilfo.termination import AbstractRule, AbstractTermination, LearnedTermination
+from ilfo.termination import AbstractTermination, LearnedTermination
 from ilfo.trees import all_finite, filter_scan, where
 from ilfo.types import Log, Normaliser, Rollout, Transition
+from ilfo.world import World, draw_starts, trusted_radius
 
 
 class Choice(eqx.Module):
@@ -168,9 +168,9 @@ def improve(
     )
     bonus = settings.bonus.fit(dynamics.model, buffer)
     planner = adapt_scales(problem, state, buffer)
-    world = World(
-        dynamics.model, termination.rule, bonus, *believed(settings, planner, buffer, expert)
-    )
+    scales = planner.critic.critic.normaliser
+    radius = trusted_radius(scales, buffer, expert, settings.runaway)
+    world = World(dynamics.model, termination.rule, bonus, scales, radius)
 
     def policy_step(carry, now):
         planner, discriminator = carry
@@ -207,17 +207,6 @@ def improve(
     ), log
 
 
-class World(eqx.Module):
-    """The learned environment in which the policy is improved."""
-
-    model: AbstractModel
-    rule: AbstractRule
-    bonus: FittedBonus
-    normaliser: Normaliser
-    radius: Float[Array, ""]
-    """Normalised norm beyond which the model is not believed."""
-
-
 def choose(
     settings: Settings, state: TrainState, rollout: Rollout, expert: Expert
 ) -> tuple[Choice, Log]:
@@ -244,26 +233,16 @@ def plan(
 ) -> tuple[PlannerState, Any, Log]:
     """One of the K policy steps: imagine, discriminate, improve."""
     start_key, imagine_key, update_key = jax.random.split(key, 3)
-    starts, from_reset = draw_starts(settings, buffer, expert, key=start_key)
-    rollout, uncertainty = imagine(
-        planner.policy,
-        world.model,
-        world.rule,
-        problem.actions,
-        starts,
-        (world.normaliser, world.radius),
-        problem.horizon,
-        key=imagine_key,
+    starts, from_reset = draw_starts(
+        buffer, expert, settings.imagined_streams, settings.expert_starts, key=start_key
     )
+    rollout = world.imagine(
+        planner.policy, problem.actions, starts, problem.horizon, key=imagine_key
+    )
+    bonuses = world.bonuses(problem.actions, rollout)
+    refit = settings.refit | (step == 0)
     discriminator, batch, log = judge(
-        settings,
-        world.bonus,
-        expert,
-        discriminator,
-        rollout,
-        uncertainty,
-        from_reset,
-        settings.refit | (step == 0),
+        settings, expert, discriminator, rollout, bonuses, from_reset, refit
     )
     planner, planner_log = settings.planner.update(planner, batch, key=update_key)
     return planner, discriminator, log | planner_log
@@ -271,11 +250,10 @@ def plan(
 
 def judge(
     settings: Settings,
-    bonus: FittedBonus,
     expert: Expert,
     discriminator: Any,
     rollout: Rollout,
-    uncertainty: Float[Array, "N T"],
+    bonuses: Float[Array, "N T"],
     from_reset: Bool[Array, " N"],
     refit: Bool[Array, ""],
 ) -> tuple[Any, Batch, Log]:
@@ -294,7 +272,6 @@ def judge(
     mean = total / jnp.maximum(time, 1.0)
     discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
 
-    bonuses = bonus(uncertainty)
     cost = (1 - share) * spec.cost(discriminator, features) - share * bonuses
     behind_terminal, behind_runaway = spec.ending_costs(discriminator)
     batch = Batch(rollout, cost, (1 - share) * behind_terminal, (1 - share) * behind_runaway)
@@ -309,24 +286,6 @@ def judge(
     return discriminator, batch, log
 
 
-def draw_starts(
-    settings: Settings, buffer: Buffer, expert: Expert, *, key: Array
-) -> tuple[Float[Array, "N S"], Bool[Array, " N"]]:
-    """Reset states, and a share of demonstrated ones; the mask tells which are reset states."""
-    reset_key, expert_key = jax.random.split(key)
-    count = settings.imagined_streams
-    borrowed = 0
-    if expert.starts is not None:
-        # rounding must not borrow them all: the discriminator needs some that are the policy's own
-        borrowed = min(round(settings.expert_starts * count), count - 1)
-    starts = buffer.starts.sample(count, key=reset_key)
-    from_reset = jnp.arange(count) < count - borrowed
-    if expert.starts is not None and borrowed:
-        index = jax.random.randint(expert_key, (borrowed,), 0, expert.starts.shape[0])
-        starts = starts.at[count - borrowed :].set(expert.starts[index])
-    return starts, from_reset
-
-
 def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> PlannerState:
     """Where demonstrations do not show states, the first collection sets the networks' scales."""
     if problem.feature_map is None:
@@ -335,18 +294,6 @@ def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> Planner
     scales = lambda p: (p.policy.normaliser, p.critic.critic.normaliser)
     adapted = eqx.tree_at(scales, state.planner, (fitted, fitted))
     return where(state.iteration == 0, adapted, state.planner)
-
-
-def believed(
-    settings: Settings, planner: PlannerState, buffer: Buffer, expert: Expert
-) -> tuple[Normaliser, Float[Array, ""]]:
-    """The ball of states, in the policy's units, in which imagined trajectories are trusted."""
-    normaliser = planner.critic.critic.normaliser
-    norm = lambda x: jnp.sqrt((normaliser(x) ** 2).sum(-1))
-    radius = jnp.where(buffer.recent.valid, norm(buffer.recent.items.next_state), 0).max()
-    if expert.starts is not None:
-        radius = jnp.maximum(radius, norm(expert.starts).max())
-    return normaliser, settings.runaway * radius
 
 
 def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:

@@ -1,5 +1,6 @@
 """Trajectories: `collect` in real environments on the host, `imagine` in a learned model."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
 from ilfo.dynamics.base import AbstractModel
 from ilfo.environments.spaces import ActionSpace
@@ -111,41 +112,43 @@ def imagine(
     horizon: int,
     *,
     key: Array,
-) -> tuple[Rollout, Float[Array, "N T"]]:
+) -> Rollout:
     """Let the policy act in the model, one trajectory of `horizon` steps from each start.
 
     A trajectory ends when `rule` says so, or runs away when its normalised norm leaves `region`
     (normaliser, radius) or is not a number; what follows is marked invalid. Each trajectory
-    follows one member of the model. Returns the rollout and the model's uncertainty per step.
+    follows one member of the model: number i the member i mod M.
     """
     normaliser, radius = region
 
-    def stream(start: Float[Array, " S"], member: Int[Array, ""], key: Array):
-        def step(carry: tuple[Float[Array, " S"], Bool[Array, ""]], randomness):
-            state, alive = carry
+    def trajectory(hypothesis: AbstractModel, start: Float[Array, " S"], key: Array):
+        def step(state: Float[Array, " S"], randomness):
             noise, model_key = randomness
             action = policy.distribution(state).sample(noise)
-            executed = actions.execute(action)
-            reached = model.sample(state, executed, member=member, key=model_key)
+            reached = hypothesis.sample(state, actions.execute(action), key=model_key)
             inside = ((normaliser(reached) ** 2).sum() <= radius**2) & jnp.isfinite(reached).all()
             reached = jnp.where(inside, reached, state)
-            terminal = alive & inside & rule(reached)
-            runaway = alive & ~inside
-            now = (state, action, reached, terminal, runaway, alive)
-            uncertainty = model.uncertainty(state, executed)
-            # where the model has no answer there is nothing to explore: NaN would spread
-            uncertainty = jnp.where(jnp.isnan(uncertainty), 0.0, uncertainty)
-            goes_on = alive & ~terminal & ~runaway
-            return (jnp.where(goes_on, reached, state), goes_on), (now, uncertainty)
+            return reached, (state, action, reached, inside)
 
         act_key, model_key = jax.random.split(key)
         noise = policy.distribution(start).noise(horizon, key=act_key)
-        randomness = (noise, jax.random.split(model_key, horizon))
-        (_, going), (steps, uncertainty) = jax.lax.scan(step, (start, jnp.array(True)), randomness)
-        state, action, reached, terminal, runaway, valid = steps
-        cut = jnp.zeros_like(valid).at[-1].set(going)
-        elapsed = jnp.arange(horizon)
-        return Rollout(state, action, reached, terminal, runaway, cut, valid, elapsed), uncertainty
+        return jax.lax.scan(step, start, (noise, jax.random.split(model_key, horizon)))[1]
 
-    count = starts.shape[0]
-    return jax.vmap(stream)(starts, jnp.arange(count), jax.random.split(key, count))
+    # Dealt out by member, each one's networks see their own trajectories, all at once, and no
+    # others. Endings are found afterwards: inside the loop every small operation counts.
+    count, members = starts.shape[0], model.members
+    lanes = jnp.arange(-(-count // members) * members).reshape(-1, members).T % count
+    keys = jax.random.split(key, count)
+    dealt = jax.vmap(
+        lambda index, lane: jax.vmap(functools.partial(trajectory, model.member(index)))(
+            starts[lane], keys[lane]
+        )
+    )(jnp.arange(members), lanes)
+    in_order = lambda x: x.swapaxes(0, 1).reshape(-1, *x.shape[2:])[:count]
+    state, action, reached, inside = jax.tree.map(in_order, dealt)
+    terminal = inside & jax.vmap(jax.vmap(rule))(reached)
+    ended = terminal | ~inside
+    valid = jnp.cumsum(ended, axis=1) - ended == 0
+    cut = jnp.zeros_like(valid).at[:, -1].set(valid[:, -1] & ~ended[:, -1])
+    elapsed = jnp.broadcast_to(jnp.arange(horizon), valid.shape)
+    return Rollout(state, action, reached, terminal & valid, ~inside & valid, cut, valid, elapsed)

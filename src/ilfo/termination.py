@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float
 from ilfo import training
 from ilfo.buffer import Buffer
 from ilfo.checks import require_at_least, require_positive
-from ilfo.networks import mlp
+from ilfo.networks import MLP, mlp
 from ilfo.types import Log, Normaliser
 
 OUT_OF_REACH = 1e9
@@ -78,7 +78,7 @@ class NoTermination(AbstractTermination):
 
 
 class ClassifierRule(AbstractRule):
-    networks: eqx.nn.MLP
+    networks: MLP
     inputs: Normaliser
     margin: Float[Array, ""]
     """Logit above which the mean vote ends the episode; out of reach before the first ending."""

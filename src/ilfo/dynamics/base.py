@@ -14,12 +14,18 @@ from ilfo.types import Log, Transition
 class AbstractModel(eqx.Module):
     """A fitted model P̂(·|s, a); actions are executed ones."""
 
+    @property
+    def members(self) -> int:
+        """How many hypotheses about the dynamics the model holds."""
+        return 1
+
+    def member(self, index: Int[Array, ""]) -> "AbstractModel":
+        """One hypothesis as a model of its own: what a whole imagined trajectory follows."""
+        return self
+
     @abc.abstractmethod
-    def sample(
-        self, state: Float[Array, " S"], action: Array, *, member: Int[Array, ""], key: Array
-    ) -> Float[Array, " S"]:
-        """A next state. `member` names the hypothesis that a whole imagined trajectory follows;
-        models that hold a single hypothesis ignore it."""
+    def sample(self, state: Float[Array, " S"], action: Array, *, key: Array) -> Float[Array, " S"]:
+        """A next state; of several hypotheses, by one that is drawn."""
 
     @abc.abstractmethod
     def mean(self, state: Float[Array, " S"], action: Array) -> Float[Array, " S"]:

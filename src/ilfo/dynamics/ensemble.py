@@ -19,42 +19,43 @@ from ilfo import training
 from ilfo.checks import require_at_least, require_positive
 from ilfo.dynamics.base import AbstractDynamics, AbstractModel
 from ilfo.environments.spaces import ActionSpace
-from ilfo.networks import mlp
+from ilfo.networks import MLP, mlp
 from ilfo.types import Normaliser
 
 
 class Ensemble(AbstractModel):
     """The fitted members, their weights stacked along a leading axis M."""
 
-    networks: eqx.nn.MLP
+    networks: MLP
     actions: ActionSpace
     inputs: Normaliser
     differences: Normaliser
     noise: Float[Array, " S"] | None
     """Standard deviation of `sample` around a member's mean; None for a deterministic model."""
-    rate: Float[Array, " S+A"]
-    """1 / inputs.scale. In a rollout's loop XLA moves a division by the scale to the front, once
-    for `sample` and once for `uncertainty`, and then no longer sees that both ask the networks the
-    same: rollouts would take twice as long."""
 
-    def __init__(self, networks, actions, inputs, differences, noise):
-        self.networks, self.actions, self.noise = networks, actions, noise
-        self.inputs, self.differences = inputs, differences
-        self.rate = 1 / inputs.scale
+    @property
+    def members(self):
+        return self.networks.layers[0].bias.shape[0]
+
+    def member(self, index):
+        one = lambda x: x[index][None] if eqx.is_array(x) else x
+        return eqx.tree_at(lambda e: e.networks, self, jax.tree.map(one, self.networks))
 
     def means(self, state: Float[Array, " S"], action: Array) -> Float[Array, "M S"]:
         """Every member's next state."""
-        x = jnp.concatenate([state, self.actions.encode(action)])
-        x = (x - self.inputs.shift) * self.rate
+        x = self.inputs(jnp.concatenate([state, self.actions.encode(action)]))
         out = eqx.filter_vmap(lambda network: network(x))(self.networks)
         return state + self.differences.inverse(out)
 
-    def sample(self, state, action, *, member, key):
+    def sample(self, state, action, *, key):
+        member_key, noise_key = jax.random.split(key)
         means = self.means(state, action)
-        own = means[member % means.shape[0]]
+        drawn = means[0]
+        if self.members > 1:
+            drawn = means[jax.random.randint(member_key, (), 0, self.members)]
         if self.noise is None:
-            return own
-        return own + self.noise * jax.random.normal(key, state.shape)
+            return drawn
+        return drawn + self.noise * jax.random.normal(noise_key, state.shape)
 
     def mean(self, state, action):
         return self.means(state, action).mean(0)

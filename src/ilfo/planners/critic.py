@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from ilfo import training
 from ilfo.checks import require_at_least, require_share
-from ilfo.networks import mlp
+from ilfo.networks import MLP, mlp
 from ilfo.types import Normaliser, Rollout
 
 
@@ -31,7 +31,7 @@ class Batch(eqx.Module):
 
 
 class Critic(eqx.Module):
-    network: eqx.nn.MLP
+    network: MLP
     normaliser: Normaliser
     scale: float
 

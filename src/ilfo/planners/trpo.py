@@ -118,16 +118,24 @@ class TRPO(AbstractPlanner):
 
 
 def fisher_product(policy, states: Float[Array, "n S"], damping: float):
-    """v ↦ (F + damping) v, with F the Hessian of E KL(π ‖ ·) at π, on flattened parameters."""
+    """v ↦ (F + damping) v, with F the Hessian of E KL(π ‖ ·) at π, on flattened parameters.
+
+    At π itself the KL has no slope, so F = Jᵀ H J: J leads from parameters to the distributions'
+    parameters, and H is the KL's Hessian in those, a product with it the jvp of the gradient.
+    Through the network that is one pass forward and one back, half of the jvp of the gradient in
+    all parameters.
+    """
     params, static = eqx.partition(policy, eqx.is_inexact_array)
     origin, unravel = ravel_pytree(params)
-    old = jax.vmap(policy.distribution)(states)
+    predict = lambda vector: jax.vmap(eqx.combine(unravel(vector), static).distribution)(states)
+    old, forward = jax.linearize(predict, origin)
+    back = jax.linear_transpose(forward, origin)
+    slope = jax.grad(lambda new: jax.vmap(lambda p, q: p.kl(q))(old, new).mean())
 
-    def kl(vector):
-        new = jax.vmap(eqx.combine(unravel(vector), static).distribution)(states)
-        return jax.vmap(lambda p, q: p.kl(q))(old, new).mean()
+    def product(v: Float[Array, " n"]) -> Float[Array, " n"]:
+        return back(jax.jvp(slope, (old,), (forward(v),))[1])[0] + damping * v
 
-    return lambda v: jax.jvp(jax.grad(kl), (origin,), (v,))[1] + damping * v
+    return product
 
 
 def natural_policy_gradient(**fields) -> TRPO:

@@ -20,7 +20,7 @@ class HostPolicy:
             raise TypeError(f"no NumPy version of {type(policy).__name__} exists")
         self._discrete = isinstance(policy, CategoricalMLP)
         layers = policy.network.layers
-        self._weights = [np.swapaxes(np.asarray(layer.weight), -1, -2) for layer in layers]
+        self._weights = [np.asarray(layer.weight) for layer in layers]
         self._biases = [np.asarray(layer.bias)[:, None] for layer in layers]
         self._shift = np.asarray(policy.normaliser.shift)[:, None]
         self._scale = np.asarray(policy.normaliser.scale)[:, None]

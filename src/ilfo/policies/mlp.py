@@ -11,13 +11,13 @@ from jaxtyping import Array, Float
 
 from ilfo.checks import require_at_least
 from ilfo.environments.spaces import ActionSpace, DiscreteActions
-from ilfo.networks import mlp
+from ilfo.networks import MLP, mlp
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.types import Normaliser
 
 
 class CategoricalMLP(AbstractPolicy):
-    network: eqx.nn.MLP
+    network: MLP
     normaliser: Normaliser
 
     def distribution(self, state):
@@ -25,7 +25,7 @@ class CategoricalMLP(AbstractPolicy):
 
 
 class GaussianMLP(AbstractPolicy):
-    network: eqx.nn.MLP
+    network: MLP
     log_std: Float[Array, " A"]
     normaliser: Normaliser
     log_std_min: float
