@@ -1,26 +1,34 @@
-"""One MobILE outer iteration, phase by phase: compiled JAX (`ilfo`) against eager PyTorch.
+"""One MobILE outer iteration, phase by phase: eager PyTorch against compiled JAX (`ilfo`).
 
     python -m benchmarks.iteration [--threads 2] [--repeats 5] [--seconds 2]
                                    [--size both] [--json FILE]
 
-Both sides do the work of `benchmarks/sizes.py` on the same synthetic transitions; only `collect`
+PyTorch comes in two versions: plain, as most people would write it (`benchmarks/torch_plain.py`),
+and tuned for eager mode (`benchmarks/torch_reference.py`). They are checked to compute the same
+before anything is timed. Where they share a phase, its two times differ by noise only.
+
+All sides do the work of `benchmarks/sizes.py` on the same synthetic transitions; only `collect`
 steps a real environment, Gymnasium's CartPole. See `benchmarks/compiled.py` for where the work
-differs a little. Everything is compiled beforehand and the sides take turns, torch jax torch jax.
+differs a little. Everything is compiled beforehand and the sides take turns within this one
+process, with the same number of threads: plain tuned jax, plain tuned jax.
 
 Reported is each phase's **minimum** over the turns, because neighbours on the machine can only
-slow a phase down, and the ratio torch / jax of the minima. The second ratio is of CPU time, again
-of minima: with one thread it is the better guide on a busy machine, with several it also counts
-threads that wait by spinning. PyTorch's threads do so, and suffer badly where a core is taken away
-from one of them: trust a ratio of two threads only from a machine that was idle.
+slow a phase down, and the ratios plain / jax and tuned / jax of the minima. The JSON file has CPU
+times as well, again minima: with one thread their ratio is the better guide on a busy machine,
+with several they also count threads that wait by spinning. PyTorch's threads do so, and suffer
+badly where a core is taken away from one of them: trust a ratio of two threads only from a machine
+that was idle.
 """
 
 import argparse
+import itertools
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 
 import gymnasium as gym
 import numpy as np
@@ -34,6 +42,9 @@ LONGEST = 60.0
 """Seconds after which a phase is not repeated any more, `--repeats` or not."""
 PRODUCTS = 20
 """Matrix products in a row, when a bare one is timed."""
+
+SIDES = {"plain": "plain torch", "tuned": "tuned torch", "jax": "jax"}
+"""In the order of their turns."""
 
 Run = Callable[[], object]
 
@@ -51,16 +62,11 @@ class Row:
     phase: str
     times: int
     """How often the phase runs in one outer iteration."""
-    torch: Seconds
-    jax: Seconds
+    seconds: dict[str, Seconds]
+    """By side."""
 
-    @property
-    def ratio(self) -> float:
-        return self.torch.wall / self.jax.wall
-
-    @property
-    def cpu_ratio(self) -> float:
-        return self.torch.cpu / self.jax.cpu
+    def ratio(self, side: str) -> float:
+        return self.seconds[side].wall / self.seconds["jax"].wall
 
 
 @dataclass(frozen=True)
@@ -72,61 +78,62 @@ class Report:
     notes: list[str]
 
 
-def take_turns(torch_run: Run, jax_run: Run, repeats: int, least: float) -> tuple[Seconds, Seconds]:
-    runs = (torch_run, jax_run)
-    for run in runs:
+def take_turns(runs: dict[str, Run], repeats: int, least: float) -> dict[str, Seconds]:
+    for run in runs.values():
         run()
-    times: tuple[list, list] = ([], [])
+    times: dict[str, list[tuple[float, float]]] = {side: [] for side in runs}
     began = time.perf_counter()
-    while True:
-        for run, measured in zip(runs, times, strict=True):
+    for turn in itertools.count(1):
+        for side, run in runs.items():
             wall, cpu = time.perf_counter(), time.process_time()
             run()
-            measured.append((time.perf_counter() - wall, time.process_time() - cpu))
+            times[side].append((time.perf_counter() - wall, time.process_time() - cpu))
         spent = time.perf_counter() - began
-        if spent > max(LONGEST, least) or (len(times[0]) >= repeats and spent > least):
+        if spent > max(LONGEST, least) or (turn >= repeats and spent > least):
             break
-    torch_seconds, jax_seconds = (Seconds(*map(min, zip(*t, strict=True))) for t in times)
-    return torch_seconds, jax_seconds
+    return {side: Seconds(*map(min, zip(*t, strict=True))) for side, t in times.items()}
 
 
 def torch_phases(
-    sizes: Sizes, environments: list[gym.Env]
-) -> tuple[dict[str, Run], list[str], tuple[np.ndarray, ...]]:
-    """The phases, what to know of them, and the transitions that they learn from."""
+    version: ModuleType, sizes: Sizes, environments: list[gym.Env]
+) -> tuple[dict[str, Run], int, tuple[np.ndarray, ...]]:
+    """The phases, the line search's tries, and the transitions that they learn from.
+
+    `version` is the module to take phases from, where the two versions in PyTorch differ.
+    """
     import torch
     from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-    from benchmarks import torch_reference as reference
+    from benchmarks import torch_reference as shared
 
-    state = reference.make_state(sizes, seed=0)
+    state = version.make_state(sizes, seed=0)
     transitions = (state.states.numpy(), state.actions.numpy(), state.next_states.numpy())
-    reference.iteration(state)
-    scale = reference.bonus_scale(state)
-    batch = reference.critic(
-        state, reference.discriminator_and_bonus(state, reference.imagine(state), scale)
+    version.iteration(state)
+    scale = shared.bonus_scale(state)
+    batch = version.critic(
+        state, shared.discriminator_and_bonus(state, version.imagine(state), scale)
     )
     start = parameters_to_vector(state.policy.parameters()).detach()
 
     def plan() -> int:
         # from the same policy every time: steps repeated on one batch would leave its support
         vector_to_parameters(start, state.policy.parameters())
-        return reference.planner(state, batch)
+        return shared.planner(state, batch)
 
     def act(observations: np.ndarray) -> list:
-        return reference.act(state, torch.from_numpy(observations)).tolist()
+        return shared.act(state, torch.from_numpy(observations)).tolist()
 
     runs: dict[str, Run] = {
         "collect": lambda: act_in(environments, act, sizes.horizon),
-        "dynamics": lambda: reference.fit_dynamics(state),
-        "bonus scale": lambda: reference.bonus_scale(state),
-        "rollouts": lambda: reference.imagine(state),
-        "discriminator and bonus": lambda: reference.discriminator_and_bonus(state, batch, scale),
-        "critic": lambda: reference.critic(state, batch),
+        "dynamics": lambda: version.fit_dynamics(state),
+        "bonus scale": lambda: shared.bonus_scale(state),
+        "rollouts": lambda: version.imagine(state),
+        "discriminator and bonus": lambda: shared.discriminator_and_bonus(state, batch, scale),
+        "critic": lambda: version.critic(state, batch),
         "planner": plan,
-        "all but collect": lambda: reference.iteration(state),
+        "all but collect": lambda: version.iteration(state),
     }
-    return runs, [f"torch: line search tried {plan()}"], transitions
+    return runs, plan(), transitions
 
 
 def act_in(environments: list[gym.Env], act: Callable[[np.ndarray], list], steps: int) -> list:
@@ -143,8 +150,11 @@ def act_in(environments: list[gym.Env], act: Callable[[np.ndarray], list], steps
     return record
 
 
-def matrix_products(sizes: Sizes) -> tuple[Run, Run, float]:
-    """A hidden layer's product for all members, PRODUCTS times in a row, on both sides."""
+def matrix_products(sizes: Sizes) -> tuple[dict[str, Run], float]:
+    """A hidden layer's product for all members, PRODUCTS times in a row; how many operations.
+
+    By side: plain PyTorch multiplies for one member after the other.
+    """
     import jax
     import jax.numpy as jnp
     import torch
@@ -157,34 +167,46 @@ def matrix_products(sizes: Sizes) -> tuple[Run, Run, float]:
 
     torch_weights, torch_x = torch.from_numpy(weights), torch.from_numpy(x)
 
-    def torch_run():
+    def plain() -> None:
+        for y, weight in zip(torch_x, torch_weights, strict=True):
+            for _ in range(PRODUCTS):
+                y = torch.mm(y, weight)
+
+    def tuned() -> None:
         y = torch_x
         for _ in range(PRODUCTS):
             y = torch.bmm(y, torch_weights)
-        return y
 
     @jax.jit
     def chain(x, weights):
         return jax.lax.fori_loop(0, PRODUCTS, lambda _, y: jnp.matmul(y, weights), x)
 
     jax_x, jax_weights = jnp.asarray(x), jnp.asarray(weights)
-    jax_run = lambda: jax.block_until_ready(chain(jax_x, jax_weights))
-    return torch_run, jax_run, 2.0 * members * rows * width * width * PRODUCTS
+    runs: dict[str, Run] = {
+        "plain": plain,
+        "tuned": tuned,
+        "jax": lambda: jax.block_until_ready(chain(jax_x, jax_weights)),
+    }
+    return runs, 2.0 * members * rows * width * width * PRODUCTS
 
 
 def measure(name: str, sizes: Sizes, repeats: int, least: float) -> Report:
-    from benchmarks import compiled
+    from benchmarks import compiled, torch_plain, torch_reference
     from ilfo.environments.factory import factory
 
+    torch_plain.check_same(sizes)
     environments = []
     if name in ENVIRONMENTS:
         environments = factory(ENVIRONMENTS[name]).several(compiled.REAL_STREAMS)
-    torch_runs, torch_notes, transitions = torch_phases(sizes, environments)
+    plain, plain_tries, transitions = torch_phases(torch_plain, sizes, environments)
+    tuned, tuned_tries, _ = torch_phases(torch_reference, sizes, environments)
     iteration = compiled.make_iteration(sizes, *transitions)
-    jax_runs, jax_notes = compiled.phases(iteration)
-    jax_runs["collect"] = compiled.collect_phase(iteration, environments)
-    for runs in (torch_runs, jax_runs):
-        runs["whole iteration"] = lambda runs=runs: (runs["collect"](), runs["all but collect"]())
+    jax, notes = compiled.phases(iteration)
+    jax["collect"] = compiled.collect_phase(iteration, environments)
+    notes.insert(0, f"torch: line search tried {plain_tries} (plain), {tuned_tries} (tuned)")
+    sides: dict[str, dict[str, Run]] = {"plain": plain, "tuned": tuned, "jax": jax}
+    for runs in sides.values():
+        runs["whole iteration"] = in_turn(runs["collect"], runs["all but collect"])
 
     once = ("collect", "dynamics", "bonus scale")
     often = ("rollouts", "discriminator and bonus", "critic", "planner")
@@ -193,51 +215,56 @@ def measure(name: str, sizes: Sizes, repeats: int, least: float) -> Report:
         if not environments and phase in ("collect", "whole iteration"):
             continue
         times = sizes.policy_steps if phase in often else 1
-        seconds = take_turns(torch_runs[phase], jax_runs[phase], repeats, least)
-        rows.append(Row(phase, times, *seconds))
+        by_side = {side: runs[phase] for side, runs in sides.items()}
+        rows.append(Row(phase, times, take_turns(by_side, repeats, least)))
         print(f"{name}: {phase} measured", flush=True)
 
-    training = next(row for row in rows if row.phase == "dynamics")
-    *products, product_flops = matrix_products(sizes)
-    bare = take_turns(*products, repeats, least)
-    rates = lambda flops, seconds: dict(
-        zip(("torch", "jax"), (flops / s.wall / 1e9 for s in seconds), strict=True)
-    )
+    training = next(row.seconds for row in rows if row.phase == "dynamics")
+    products, product_flops = matrix_products(sizes)
     gflops = {
-        "dynamics training": rates(dynamics_flops(sizes), (training.torch, training.jax)),
-        "bare matrix product": rates(product_flops, bare),
+        "dynamics training": rates(dynamics_flops(sizes), training),
+        "bare matrix product": rates(product_flops, take_turns(products, repeats, least)),
     }
-    return Report(name, rows, gflops, torch_notes + jax_notes)
+    return Report(name, rows, gflops, notes)
+
+
+def in_turn(*runs: Run) -> Run:
+    return lambda: [run() for run in runs]
+
+
+def rates(flops: float, seconds: dict[str, Seconds]) -> dict[str, float]:
+    return {side: flops / s.wall / 1e9 for side, s in seconds.items()}
 
 
 def tables(report: Report) -> Iterator[object]:
     from rich.table import Table
 
-    table = Table(title=f"{report.size}, milliseconds")
+    table = Table(title=f"{report.size}, milliseconds", show_edge=False)
     table.add_column("phase")
-    for column in ("times", "torch", "jax", "torch / jax", "in CPU time"):
+    # headers in two lines: the table has to fit into 80 columns
+    names = [name.replace(" ", "\n") for name in SIDES.values()]
+    for column in ("times", *names, "plain\n/ jax", "tuned\n/ jax"):
         table.add_column(column, justify="right")
     for row in report.rows:
         table.add_row(
             row.phase,
             str(row.times),
-            f"{1e3 * row.torch.wall:.1f}",
-            f"{1e3 * row.jax.wall:.1f}",
-            f"{row.ratio:.1f}",
-            f"{row.cpu_ratio:.1f}",
+            *(f"{1e3 * row.seconds[side].wall:.1f}" for side in SIDES),
+            *(f"{row.ratio(side):.1f}" for side in ("plain", "tuned")),
         )
     yield table
-    rates = Table(title=f"{report.size}, GFLOP/s")
-    for column in ("", "torch", "jax"):
-        rates.add_column(column)
+    rates = Table(title=f"{report.size}, GFLOP/s", show_edge=False)
+    rates.add_column("")
+    for name in names:
+        rates.add_column(name, justify="right")
     for what, by_side in report.gflops.items():
-        rates.add_row(what, *(f"{by_side[side]:.0f}" for side in ("torch", "jax")))
+        rates.add_row(what, *(f"{by_side[side]:.0f}" for side in SIDES))
     yield rates
     yield from report.notes
 
 
 def use_threads(count: int) -> None:
-    """For both sides. XLA takes as many threads as there are cores to run on, so it has to be
+    """For all sides. XLA takes as many threads as there are cores to run on, so it has to be
     imported behind this."""
     available = sorted(os.sched_getaffinity(0))
     if not 1 <= count <= len(available):

@@ -1,6 +1,6 @@
 """How much work one MobILE iteration is, on the paper's tasks.
 
-Both sides of `benchmarks/iteration.py` read their shapes and counts from here, so that a ratio
+All sides of `benchmarks/iteration.py` read their shapes and counts from here, so that a ratio
 of times compares the same work. Nothing in this file depends on a numerical library.
 """
 

@@ -1,8 +1,10 @@
 """One MobILE outer iteration in eager PyTorch, phase by phase.
 
-This is the yardstick for the compiled JAX version: the same work (`benchmarks/sizes.py`) on
+This is the tuned yardstick for the compiled JAX version: the same work (`benchmarks/sizes.py`) on
 synthetic transitions, written the way one writes fast eager PyTorch. Where eager mode offered a
-choice, the faster variant was measured and taken. Run alone to print its times:
+choice, the faster variant was measured and taken. `benchmarks/torch_plain.py` replaces the phases
+that one would write differently without that care, and shares the others. Run alone to print the
+times of the tuned version:
 
     python -m benchmarks.torch_reference
 
@@ -13,7 +15,8 @@ Shapes: M members, P = streams / M streams per member, T = horizon, S = state_di
 """
 
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -111,7 +114,31 @@ class Gaussian(nn.Module):
 
 
 @dataclass
-class Ensemble:
+class Dynamics(ABC):
+    """Members that predict the next state; how their weights are kept is left to subclasses."""
+
+    input_mean: Tensor
+    input_std: Tensor
+    difference_std: Tensor
+
+    def normalise(self, states: Tensor, actions: Tensor) -> Tensor:
+        return (torch.cat([states, actions], -1) - self.input_mean) / self.input_std
+
+    @property
+    @abstractmethod
+    def members(self) -> int: ...
+
+    @abstractmethod
+    def member(self, index: int, inputs: Tensor) -> Tensor:
+        """One member's network: normalised inputs [N, S + A] to normalised differences [N, S]."""
+
+    @abstractmethod
+    def mean(self, states: Tensor, actions: Tensor) -> Tensor:
+        """Next state h(s, a) = s + std_delta * network, [M, N, S]; each member has its own N."""
+
+
+@dataclass
+class Ensemble(Dynamics):
     """All members in one set of tensors: weights [M, inputs, outputs], biases [M, 1, outputs].
 
     One `baddbmm` per layer beat a loop over `nn.Linear` members in eager mode: a training step
@@ -120,9 +147,10 @@ class Ensemble:
 
     weights: list[Tensor]
     biases: list[Tensor]
-    input_mean: Tensor
-    input_std: Tensor
-    difference_std: Tensor
+
+    @property
+    def members(self) -> int:
+        return len(self.weights[0])
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -136,36 +164,38 @@ class Ensemble:
         return torch.baddbmm(self.biases[-1], hidden, self.weights[-1])
 
     def member(self, index: int, inputs: Tensor) -> Tensor:
-        """The same for one member, [N, S + A] to [N, S]."""
         hidden = inputs
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             hidden = torch.addmm(bias[index], hidden, weight[index]).relu()
         return torch.addmm(self.biases[-1][index], hidden, self.weights[-1][index])
 
-    def normalise(self, states: Tensor, actions: Tensor) -> Tensor:
-        return (torch.cat([states, actions], -1) - self.input_mean) / self.input_std
-
     def mean(self, states: Tensor, actions: Tensor) -> Tensor:
-        """Next state h(s, a) = s + std_delta * network, [M, N, S]; each member has its own N."""
         outputs = self.network(self.normalise(states, actions))
         return torch.addcmul(states, outputs, self.difference_std)
 
 
 @dataclass
 class State:
+    """What the tuned and the plain version have in common."""
+
     sizes: Sizes
     generator: torch.Generator
     states: Tensor
     actions: Tensor
     next_states: Tensor
-    dynamics: Ensemble
-    dynamics_optimizer: torch.optim.Optimizer
+    dynamics: Dynamics
     frequencies: Tensor
     phases: Tensor
     expert_feature: Tensor
     policy: Categorical | Gaussian
     critic: nn.Sequential
     critic_optimizer: torch.optim.Optimizer
+
+
+@dataclass
+class TunedState(State):
+    dynamics: Ensemble
+    dynamics_optimizer: torch.optim.Optimizer
     gae_weights: Tensor
 
 
@@ -217,7 +247,7 @@ def synthetic_transitions(
     return states, actions, 0.95 * states + 0.1 * actions @ push + 0.01 * noise
 
 
-def make_state(sizes: Sizes, seed: int) -> State:
+def make_state(sizes: Sizes, seed: int) -> TunedState:
     torch.manual_seed(seed)  # nn.Linear draws its weights from the global generator
     generator = torch.Generator().manual_seed(seed)
     states, actions, next_states = synthetic_transitions(sizes, generator)
@@ -233,7 +263,7 @@ def make_state(sizes: Sizes, seed: int) -> State:
     steps = torch.arange(sizes.horizon)
     age = steps - steps.unsqueeze(1)
     discount = sizes.gamma * sizes.gae_lambda
-    return State(
+    return TunedState(
         sizes=sizes,
         generator=generator,
         states=states,
@@ -257,7 +287,7 @@ def make_state(sizes: Sizes, seed: int) -> State:
     )
 
 
-def fit_dynamics(state: State) -> Tensor:
+def fit_dynamics(state: TunedState) -> Tensor:
     """Train every member on its own shuffles of the buffer; the last losses, [M]."""
     sizes, model = state.sizes, state.dynamics
     inputs, targets = renew_statistics(state)
@@ -298,11 +328,23 @@ def clip_member_gradients(parameters: list[Tensor], bound: float) -> None:
 @torch.no_grad()
 def imagine(state: State) -> Batch:
     """Roll the policy out in the model: H steps, streams dealt evenly to the members."""
-    sizes, policy = state.sizes, state.policy
+    sizes = state.sizes
+    starts = draw_starts(state)
+    shape = (sizes.horizon, *starts.shape[:-1], sizes.action_dim)
+    return roll_out(state, starts, state.policy.noise(shape, state.generator))
+
+
+def draw_starts(state: State) -> Tensor:
+    """States from the buffer, [M, P, S]."""
+    sizes = state.sizes
     lanes = (sizes.members, sizes.streams // sizes.members)
-    first = torch.randint(sizes.buffer, lanes, generator=state.generator)
-    noise = policy.noise((sizes.horizon, *lanes, sizes.action_dim), state.generator)
-    now = state.states[first]
+    return state.states[torch.randint(sizes.buffer, lanes, generator=state.generator)]
+
+
+@torch.no_grad()
+def roll_out(state: State, starts: Tensor, noise: Iterable[Tensor]) -> Batch:
+    """From `starts`, one step for each of the policy's noises [M, P, A]."""
+    policy, now = state.policy, starts
     states, actions, inputs = [now], [], []
     for step_noise in noise:
         action = policy.sample(now, step_noise)
@@ -320,9 +362,9 @@ def fourier(states: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def disagreement(model: Ensemble, states: Tensor, actions: Tensor) -> Tensor:
+def disagreement(model: Dynamics, states: Tensor, actions: Tensor) -> Tensor:
     """Largest distance between two members' predictions, [N]."""
-    members = len(model.weights[0])
+    members = model.members
     inputs = model.normalise(states, actions)
     # On thousands of rows, unlike on a minibatch, the loop over members is the faster way: 3 ms
     # against 6 over CartPole's buffer, 118 against 125 over Hopper's (one thread).
@@ -354,7 +396,7 @@ def discriminator_and_bonus(state: State, batch: Batch, scale: Tensor | None = N
     return replace(batch, cost=cost.view(batch.states[:-1].shape[:-1]))
 
 
-def critic(state: State, batch: Batch) -> Batch:
+def critic(state: TunedState, batch: Batch) -> Batch:
     """Advantages under the critic as it was, then regression on the lambda-returns."""
     sizes = state.sizes
     with torch.no_grad():
@@ -441,7 +483,7 @@ def act(state: State, observations: Tensor) -> Tensor:
     return actions if state.sizes.discrete else state.policy.encode(actions)
 
 
-def iteration(state: State) -> None:
+def iteration(state: TunedState) -> None:
     """All but the collection of real transitions."""
     fit_dynamics(state)
     scale = bonus_scale(state)

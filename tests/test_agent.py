@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ilfo import MobILE, checkpoint
-from ilfo.agent import DivergenceError
+from ilfo.divergence import DivergenceError
 from ilfo.checkpoint import CheckpointError
 from ilfo.config import ConfigError
 from ilfo.demonstrations import Demonstrations
@@ -167,7 +167,7 @@ def test_a_loaded_agent_predicts_without_environment(trained, tmp_path):
         agent.predict(STATES, deterministic=True)[0],
         trained.agent.predict(STATES, deterministic=True)[0],
     )
-    with pytest.raises(ValueError, match="loaded without environment and demonstrations"):
+    with pytest.raises(ValueError, match="loaded without an environment"):
         agent.learn(10 * STEP)
 
 
@@ -214,9 +214,16 @@ def test_a_file_of_another_format_is_refused(trained, tmp_path, monkeypatch):
         MobILE.load(trained.halfway)
 
 
-def test_loading_takes_environment_and_demonstrations_or_neither(trained):
-    with pytest.raises(ValueError, match="needs environment and demonstrations, both"):
-        MobILE.load(trained.halfway, "CartPole-v1")
+def test_an_agent_loaded_with_its_environment_can_play_but_not_learn(trained):
+    agent = MobILE.load(trained.halfway, "CartPole-v1")
+    policy = agent.policy(0)
+    played = list(agent.play(policy, episodes=3, seed=7))
+    again = list(trained.agent.play(policy, episodes=3, seed=7))
+    assert [episode.states.tobytes() for episode in played] == [
+        episode.states.tobytes() for episode in again
+    ]
+    with pytest.raises(ValueError, match="loaded without demonstrations"):
+        agent.learn(1_000_000)
 
 
 def test_loading_checks_the_environment(trained):

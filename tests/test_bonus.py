@@ -12,7 +12,7 @@ from ilfo.types import Transition
 class Known(AbstractModel):
     """σ(s, a) = |s| + a."""
 
-    def sample(self, state, action, *, member, key):
+    def sample(self, state, action, *, key):
         return state
 
     def mean(self, state, action):
@@ -33,15 +33,6 @@ def filled(states, actions, capacity=8):
 def test_the_limit_is_the_largest_uncertainty_of_the_valid_transitions():
     bonus = BufferNormalised().fit(Known(), filled([1.0, -3.0, 2.0], [0.0, 0.5, 1.0]))
     assert bonus.limit == 3.5
-
-
-def test_empty_slots_of_the_buffer_do_not_count():
-    # an empty slot reads as s = 0, a = 0, where this model is most uncertain
-    class Inverted(Known):
-        def uncertainty(self, state, action):
-            return 10.0 - jnp.abs(state).sum()
-
-    assert BufferNormalised().fit(Inverted(), filled([4.0, 7.0], [0.0, 0.0])).limit == 6
 
 
 def test_it_is_the_ratio_cut_off_at_one():

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ilfo import cli, machine
-from ilfo.agent import DivergenceError
-from ilfo.cli import COMMANDS, main
+from ilfo import machine
+from ilfo.divergence import DivergenceError
+from ilfo.cli import COMMANDS, main, runs
 from ilfo.mobile import Settings
 from ilfo.settings_help import field_texts, walk
 from tests.small import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
@@ -83,7 +83,7 @@ def trained_by_command(cache_home, demos_file, tmp_path_factory):
     out = tmp_path_factory.mktemp("cli") / "run"
     with pytest.MonkeyPatch.context() as patch, (out.parent / "printed").open("w") as printed:
         patch.setattr(machine, "set_up", lambda: MACHINE)
-        patch.setattr(cli, "console", Console(file=printed))
+        patch.setattr(runs, "console", Console(file=printed))
         main(training(demos_file, out))
     return out, (out.parent / "printed").read_text()
 
@@ -202,7 +202,7 @@ MISTAKES = [
     (["train", *ENV, *STEPS, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
     (["train", "--task", "cartpole", *ENV], "give either --task, or --env with --demos"),
     (["train", *ENV, *STEPS], "give both --env and --demos"),
-    (["train", *STEPS, "--demos", "good.npz"], "give both --env and --demos"),
+    (["train", *STEPS, "--demos", "good.npz"], "--task, or --env with --demos"),
     (["train", *ENV, "--demos", "good.npz"], "--total-timesteps"),
     (["train", "--total-timesteps", "0"], "total_timesteps is 0, but one iteration takes"),
     (["train", "--seeds", "0"], "seeds is 0"),
@@ -264,7 +264,7 @@ def fail_with(error):
 
 
 def test_divergence_costs_one_line_too(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "start", fail_with(DivergenceError("NaN in phase dynamics")))
+    monkeypatch.setattr(runs, "start", fail_with(DivergenceError("NaN in phase dynamics")))
     with pytest.raises(SystemExit) as end:
         main(["train"])
     assert end.value.code == 2
@@ -272,7 +272,7 @@ def test_divergence_costs_one_line_too(monkeypatch, capsys):
 
 
 def test_stopping_by_hand_is_no_error(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "start", fail_with(KeyboardInterrupt()))
+    monkeypatch.setattr(runs, "start", fail_with(KeyboardInterrupt()))
     with pytest.raises(SystemExit) as end:
         main(["train"])
     assert end.value.code == 130
@@ -280,6 +280,6 @@ def test_stopping_by_hand_is_no_error(monkeypatch, capsys):
 
 
 def test_what_nobody_expected_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr(cli, "start", fail_with(AttributeError("a bug")))
+    monkeypatch.setattr(runs, "start", fail_with(AttributeError("a bug")))
     with pytest.raises(AttributeError, match="a bug"):
         main(["train"])

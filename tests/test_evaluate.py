@@ -7,7 +7,7 @@ from ilfo.environments.spaces import action_space
 from ilfo.evaluate import BLOCK, mean_return, play
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.rollout import Purpose
+from ilfo.randomness import Purpose
 from ilfo.types import Normaliser
 from tests.counting import LIMIT, Counting, counting
 
@@ -131,6 +131,6 @@ def test_randomness_goes_on_behind_the_first_block():
 
 def test_the_mean_return_is_undiscounted():
     several = [counting("discrete") for _ in range(3)]
-    found = mean_return(several, host("discrete"), ACTIONS["discrete"], episodes=8, seed=0)
+    found = mean_return(play(several, host("discrete"), ACTIONS["discrete"], episodes=8, seed=0))
     played, _ = episodes(count=8)
     assert found == pytest.approx(np.mean([e.states[1:, 0].sum() for e in played]))

@@ -18,7 +18,7 @@ from ilfo.environments.factory import factory
 from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.environments.tasks import cartpole_terminal
 from ilfo.expert import Expert
-from ilfo.mobile import Settings, draw_starts, improve, init, judge
+from ilfo.mobile import Settings, improve, init, judge
 from ilfo.parallel import one_seed
 from ilfo.planners.ppo import PPO
 from ilfo.policies.host import HostPolicy
@@ -195,20 +195,19 @@ def test_refit_at_every_step_or_once(single, inputs):
 # The parts of a policy step --------------------------------------------------------------------
 
 
+BONUSES = np.random.default_rng(0).uniform(size=(SETTINGS.streams, HORIZON)).astype(np.float32)
+
+
 def judged(trained, inputs, refit=True, own=True, **fields):
-    """`judge` on a real rollout in the place of an imagined one, with uncertainties 0, 1, 2…"""
+    """`judge` on a real rollout in the place of an imagined one, with the bonuses `BONUSES`."""
     state, rollout, expert = inputs[1][0]
-    uncertainty = jnp.arange(rollout.valid.size, dtype=jnp.float32).reshape(rollout.valid.shape)
-    from_reset = jnp.full(rollout.valid.shape[0], own)
-    bonus = FittedBonus(jnp.float32(10.0))
     return judge(
         replace(SETTINGS, **fields),
-        bonus,
         expert,
         state.discriminator,
         rollout,
-        uncertainty,
-        from_reset,
+        jnp.asarray(BONUSES),
+        jnp.full(rollout.valid.shape[0], own),
         jnp.array(refit),
     )
 
@@ -217,13 +216,13 @@ def test_the_cost_weighs_discriminator_against_bonus(trained, inputs):
     _, imitate, _ = judged(trained, inputs, weight=0.0)
     _, explore, _ = judged(trained, inputs, weight=1.0)
     _, mixed, log = judged(trained, inputs, weight=0.3)
-    steps = np.arange(imitate.cost.size).reshape(imitate.cost.shape)
-    np.testing.assert_allclose(explore.cost, -np.minimum(steps / 10.0, 1.0), rtol=1e-6)
+    np.testing.assert_allclose(explore.cost, -BONUSES, rtol=1e-6)
     expected = 0.7 * np.asarray(imitate.cost) + 0.3 * np.asarray(explore.cost)
     np.testing.assert_allclose(mixed.cost, expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(mixed.terminal_cost, 0.7 * imitate.terminal_cost, rtol=1e-6)
     np.testing.assert_allclose(mixed.runaway_cost, 0.7 * imitate.runaway_cost, rtol=1e-6)
     np.testing.assert_allclose(log["cost"], expected.mean(), rtol=1e-5)
+    np.testing.assert_allclose(log["bonus"], BONUSES.mean(), rtol=1e-5)
     assert np.abs(imitate.cost).max() <= 1
 
 
@@ -243,23 +242,6 @@ def test_borrowed_starts_do_not_count_as_the_policys_own(trained, inputs):
         discriminator.w, -expert / np.linalg.norm(expert), rtol=1e-4, atol=1e-6
     )
     np.testing.assert_allclose(log["imagined_mmd"], np.linalg.norm(expert), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("streams", "share", "borrowed"), [(10, 0.0, 0), (10, 0.2, 2), (4, 1.0, 3), (1, 0.9, 0)]
-)
-def test_some_starts_are_borrowed_never_all(trained, inputs, streams, share, borrowed):
-    state, _, expert = inputs[1][0]
-    settings = Settings(imagined_streams=streams, expert_starts=share)
-    starts, own = draw_starts(settings, state.buffer, expert, key=jax.random.key(0))
-    assert np.asarray(own).tolist() == [True] * (streams - borrowed) + [False] * borrowed
-    known = np.asarray(state.buffer.starts.items)[: int(state.buffer.starts.count)]
-    is_reset = (np.asarray(starts)[:, None] == known).all(-1).any(1)
-    assert is_reset.tolist() == np.asarray(own).tolist()
-    _, own = draw_starts(
-        settings, state.buffer, Expert(expert.mean_features, None), key=jax.random.key(0)
-    )
-    assert np.asarray(own).all()
 
 
 # The policy that is returned -------------------------------------------------------------------

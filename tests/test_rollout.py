@@ -6,19 +6,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.dynamics.base import AbstractModel
-from ilfo.environments.spaces import BoxActions, DiscreteActions, action_space
+from ilfo.environments.spaces import DiscreteActions, action_space
 from ilfo.policies.host import HostPolicy
-from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollout import collect, imagine
-from ilfo.termination import AbstractRule
 from ilfo.types import Normaliser
 from tests.counting import LIMIT, Counting, counting
+from tests.dreams import (
+    BOX,
+    DRIFT,
+    EVERYWHERE,
+    HORIZON,
+    LINEAR,
+    NEVER,
+    POLICY,
+    ROTATIONS,
+    Beyond,
+    Linear,
+    check_unrolled,
+    policy,
+)
 
 KINDS = ["discrete", "box"]
 ACTIONS = {kind: action_space(Counting(kind).action_space) for kind in KINDS}
-# wide enough that many draws leave [-1, 1]
-POLICY = MLPPolicy(width=8, depth=1, initial_log_std=0.5)
 
 
 def policies(kind, count=1):
@@ -151,61 +160,6 @@ def test_iterations_differ_in_what_the_policy_draws():
 
 # Imagination
 
-BOX = BoxActions((-1.0,), (1.0,), (1,))
-EVERYWHERE = (Normaliser.identity(2), jnp.array(1e6))
-
-
-class Beyond(AbstractRule):
-    """Ends where the first coordinate exceeds a bound; bounds share one compiled function."""
-
-    bound: jax.Array
-
-    def __call__(self, next_state):
-        return next_state[0] > self.bound
-
-
-NEVER = Beyond(jnp.array(jnp.inf))
-
-
-class Linear(AbstractModel):
-    """Member m: s' = s M_mᵀ + B a;  σ = |s₀| + |a|."""
-
-    matrices: jax.Array
-    b: jax.Array
-
-    def sample(self, state, action, *, member, key):
-        return self.matrices[member] @ state + self.b @ action
-
-    def mean(self, state, action):
-        raise NotImplementedError
-
-    def uncertainty(self, state, action):
-        return jnp.abs(state[0]) + jnp.abs(action).sum()
-
-
-HORIZON = 6
-BY = 0.3
-
-
-class Drift(Linear):
-    """Every step adds `BY` to the first coordinate; beyond `edge` the model answers NaN."""
-
-    edge: jax.Array
-
-    def sample(self, state, action, *, member, key):
-        moved = state + jnp.array([BY, 0.0])
-        return jnp.where(moved[0] > self.edge, jnp.nan, moved)
-
-    def uncertainty(self, state, action):
-        return jnp.where(state[0] + BY > self.edge, jnp.nan, 1.0)
-
-
-ROTATIONS = jnp.array(
-    [[[0.9, 0.2], [-0.2, 0.9]], [[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.0], [0.3, -0.5]]]
-)
-LINEAR = Linear(ROTATIONS, jnp.array([[0.1], [1.0]]))
-DRIFT = Drift(ROTATIONS, jnp.zeros((2, 1)), jnp.array(jnp.inf))
-
 
 def dream(model, rule, starts, region=EVERYWHERE, seed=0):
     return _dream(model, rule, starts, region, jax.random.key(seed))
@@ -213,34 +167,26 @@ def dream(model, rule, starts, region=EVERYWHERE, seed=0):
 
 @eqx.filter_jit
 def _dream(model, rule, starts, region, key):
-    policy = POLICY.init(2, BOX, Normaliser.identity(2), key=jax.random.key(0))
-    return imagine(policy, model, rule, BOX, starts, region, HORIZON, key=key)
+    return imagine(policy(), model, rule, BOX, starts, region, HORIZON, key=key)
 
 
-def test_a_trajectory_is_the_unrolled_model():
-    starts = jnp.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-    rollout, uncertainty = dream(LINEAR, NEVER, starts)
-    matrices = np.asarray(ROTATIONS, np.float64)
-    action = np.clip(np.asarray(rollout.action, np.float64), -1, 1)
-    assert (action != rollout.action).any()  # some draws were clipped
-    for stream in range(3):  # each follows the member of its own number
-        state = np.asarray(starts[stream], np.float64)
-        for t in range(HORIZON):
-            np.testing.assert_allclose(rollout.state[stream, t], state, rtol=1e-4, atol=1e-5)
-            sigma = abs(state[0]) + abs(action[stream, t, 0])
-            assert uncertainty[stream, t] == pytest.approx(sigma, rel=1e-4, abs=1e-5)
-            state = matrices[stream] @ state + np.array([0.1, 1.0]) * action[stream, t]
-            np.testing.assert_allclose(rollout.next_state[stream, t], state, rtol=1e-4, atol=1e-5)
+# of three members: exactly as many, fewer, and numbers that they do not divide
+@pytest.mark.parametrize("count", [3, 1, 2, 5, 7])
+def test_a_trajectory_is_the_unrolled_member_of_its_number(count):
+    starts = np.random.default_rng(0).normal(size=(count, 2)).astype(np.float32)
+    rollout = dream(LINEAR, NEVER, starts)
+    check_unrolled(rollout, starts)
     assert rollout.valid.all()
     assert not rollout.ended.any()
-    assert rollout.elapsed.tolist() == [list(range(HORIZON))] * 3
+    assert rollout.elapsed.tolist() == [list(range(HORIZON))] * count
     assert rollout.cut[:, -1].all()
     assert not rollout.cut[:, :-1].any()
+    assert (jnp.abs(rollout.action) > 1).any()  # and these were clipped
 
 
 def test_an_ending_stops_the_trajectory():
     starts = jnp.array([[0.0, 0.0], [0.5, 0.0], [-9.0, 0.0]])
-    rollout, _ = dream(DRIFT, Beyond(jnp.array(1.0)), starts)
+    rollout = dream(DRIFT, Beyond(jnp.array(1.0)), starts)
     # 0.3 0.6 0.9 1.2; 0.8 1.1; never
     assert rollout.terminal.argmax(1).tolist() == [3, 1, 0]
     assert rollout.terminal.sum(1).tolist() == [1, 1, 0]
@@ -253,7 +199,7 @@ def test_an_ending_stops_the_trajectory():
 
 def test_an_ending_on_the_last_step_is_not_cut():
     starts = jnp.array([[0.0, 0.0], [-0.1, 0.0], [-9.0, 0.0]])
-    rollout, _ = dream(DRIFT, Beyond(jnp.array(1.7)), starts)
+    rollout = dream(DRIFT, Beyond(jnp.array(1.7)), starts)
     assert rollout.terminal[:, -1].tolist() == [True, False, False]
     assert rollout.cut[:, -1].tolist() == [False, True, True]
     assert rollout.valid.all()
@@ -263,7 +209,7 @@ def test_a_trajectory_that_leaves_the_region_runs_away():
     # |(s - 1) / 2| > 0.5 beyond s = 2: the region is a ball in normalised states
     region = (Normaliser(jnp.array([1.0, 0.0]), jnp.array([2.0, 1.0])), jnp.array(0.5))
     starts = jnp.array([[1.0, 0.0], [0.3, 0.0], [0.1, 0.0]])
-    rollout, _ = dream(DRIFT, NEVER, starts, region)
+    rollout = dream(DRIFT, NEVER, starts, region)
     # 1.3 1.6 1.9 2.2; 0.6 ... 1.8 2.1; 0.4 ... 1.9
     assert rollout.runaway.argmax(1).tolist() == [3, 5, 0]
     assert rollout.runaway.sum(1).tolist() == [1, 1, 0]
@@ -275,38 +221,56 @@ def test_a_trajectory_that_leaves_the_region_runs_away():
 
 def test_a_runaway_step_is_not_terminal_whatever_the_rule_says():
     region = (Normaliser.identity(2), jnp.array(1.0))
-    rollout, _ = dream(DRIFT, Beyond(jnp.array(1.0)), jnp.zeros((3, 2)), region)
+    rollout = dream(DRIFT, Beyond(jnp.array(1.0)), jnp.zeros((3, 2)), region)
     assert rollout.runaway[0].tolist() == [False] * 3 + [True, False, False]
     assert not rollout.terminal.any()
 
 
+def test_only_the_first_ending_counts():
+    """Behind it the trajectory would run away as well, and end again and again."""
+    region = (Normaliser.identity(2), jnp.array(1.0))
+    rollout = dream(DRIFT, Beyond(jnp.array(0.5)), jnp.zeros((3, 2)), region)
+    assert rollout.terminal[0].tolist() == [False, True] + [False] * 4
+    assert rollout.valid[0].tolist() == [True] * 2 + [False] * 4
+    assert not rollout.runaway.any()
+
+
 def test_a_model_without_an_answer_is_a_runaway_and_no_nan():
     lost = eqx.tree_at(lambda m: m.edge, DRIFT, jnp.array(1.0))
-    rollout, uncertainty = dream(lost, NEVER, jnp.zeros((3, 2)))
+    rollout = dream(lost, NEVER, jnp.zeros((3, 2)))
     assert rollout.runaway[0].tolist() == [False] * 3 + [True, False, False]
     assert rollout.valid[0].tolist() == [True] * 4 + [False] * 2
-    for leaf in (*rollout, uncertainty):
+    for leaf in rollout:
         assert np.isfinite(leaf).all()
 
 
 def test_same_key_same_bits_and_streams_draw_apart():
-    starts = jnp.zeros((3, 2))
+    starts = jnp.zeros((5, 2))
     first, again, other = (dream(LINEAR, NEVER, starts, seed=s) for s in (0, 0, 1))
     assert eqx.tree_equal(first, again)
-    assert not np.isclose(first[0].action, other[0].action).any()
-    action = np.asarray(first[0].action)
+    assert not np.isclose(first.action, other.action).any()
+    action = np.asarray(first.action)
     assert len(np.unique(action)) == action.size
+
+
+def test_the_model_draws_anew_for_every_step_of_every_trajectory():
+    class Noisy(Linear):
+        def sample(self, state, action, *, key):
+            return jax.random.normal(key, (2,))
+
+    drawn = np.asarray(dream(Noisy(ROTATIONS, LINEAR.b), NEVER, jnp.zeros((5, 2))).next_state)
+    assert len(np.unique(drawn)) == drawn.size
 
 
 def test_numbered_actions_reach_the_model_as_drawn():
     class Numbered(Linear):
-        def sample(self, state, action, *, member, key):
+        def sample(self, state, action, *, key):
             return state + jnp.array([1.0, 0.0]) * action
 
     actions = DiscreteActions(3)
     policy = POLICY.init(2, actions, Normaliser.identity(2), key=jax.random.key(0))
     model = Numbered(ROTATIONS, jnp.zeros((2, 1)))
-    rollout, _ = eqx.filter_jit(imagine)(
+    rollout = eqx.filter_jit(imagine)(
         policy, model, NEVER, actions, jnp.zeros((2, 2)), EVERYWHERE, 20, key=jax.random.key(0)
     )
     assert set(np.unique(rollout.action)) == {0, 1, 2}

@@ -7,10 +7,11 @@ import abc
 import operator
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,29 +20,21 @@ from jaxtyping import Array
 from ilfo import checkpoint, config
 from ilfo.components import COMPONENTS, FUNCTIONS
 from ilfo.demonstrations import Demonstrations
+from ilfo.divergence import check_log, check_observations
 from ilfo.environments.factory import Environment, Factory, factory
-from ilfo.expert import Expert, mean_features, sample_steps
+from ilfo.evaluate import Episode, play
+from ilfo.expert import SAMPLE, STARTS, Expert, mean_features, sample_steps
 from ilfo.logging import Callback
 from ilfo.parallel import OverSeeds, one_seed
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
 from ilfo.problem import Problem, state_problem
-from ilfo.rollout import Purpose, collect
+from ilfo.randomness import Purpose
+from ilfo.rollout import collect
 from ilfo.run import versions
-from ilfo.types import Rollout
 
-SAMPLE = 20_000
-"""Demonstrated steps kept for scales, bandwidth and start states."""
-STARTS = 5_000
-"""Of these, states that imagined trajectories may begin in."""
-
-
-PHASES = ("dynamics", "termination", "discriminator", "planner")
-"""In the order of an iteration: what is not finite in one makes the later ones so."""
-
-
-class DivergenceError(FloatingPointError):
-    """A number that is not finite arose in training; the state before it is kept."""
+STAGE = 10
+"""Environments that episodes to look at are played in, side by side."""
 
 
 class Agent(abc.ABC):
@@ -86,16 +79,15 @@ class Agent(abc.ABC):
         self.settings = self.default_settings() if settings is None else settings
         self.seeds = _seed_numbers(seeds)
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        self._sources: tuple[Factory, Demonstrations] | None = (
-            factory(environment, horizon),
-            demonstrations,
-        )
+        self._factory: Factory | None = factory(environment, horizon)
+        self._demonstrations: Demonstrations | None = demonstrations
         self.problem = state_problem(self.factory, demonstrations.dim, feature_map)
         self.state: Any = None
         self._finish()
 
     def _finish(self) -> None:
-        self._environments: list = []
+        self._environments: list[gym.Env] = []
+        self._stage: list[gym.Env] = []
         self._expert: Expert | None = None
         settings, problem, improve = self.settings, self.problem, self.improve
         self._improve = OverSeeds(
@@ -108,19 +100,18 @@ class Agent(abc.ABC):
     @property
     def factory(self) -> Factory:
         """Makes the environment that the agent learns in."""
-        return self._need_sources()[0]
+        if self._factory is None:
+            raise ValueError("this agent was loaded without an environment; pass it to load")
+        return self._factory
 
     @property
     def demonstrations(self) -> Demonstrations:
-        return self._need_sources()[1]
-
-    def _need_sources(self) -> tuple[Factory, Demonstrations]:
-        if self._sources is None:
+        if self._demonstrations is None:
             raise ValueError(
-                "this agent was loaded without environment and demonstrations, so it can only "
-                "predict; pass both to load in order to go on learning"
+                "this agent was loaded without demonstrations, so it cannot go on learning; pass "
+                "them and the environment to load"
             )
-        return self._sources
+        return self._demonstrations
 
     # -- training --------------------------------------------------------------------------------
 
@@ -179,42 +170,20 @@ class Agent(abc.ABC):
             iteration=self.iteration,
             steps=self.problem.horizon,
         )
-        self._check_observations(rollout)
+        check_observations(rollout, self.factory.name, self.seeds, self.iteration)
         collected = time.perf_counter()
         args = (self.state, rollout, self._expert)
         self._improve.compile(*args)
         compiled = time.perf_counter()
         state, log = self._improve(*args)
         log = {name: np.asarray(value) for name, value in log.items()}
-        self._check_finite(log)
+        check_log(log, self.seeds, self.iteration)
         self.state = state
         self.seconds["collect"] += collected - began
         self.seconds["compile"] += compiled - collected
         self.seconds["improve"] += time.perf_counter() - compiled
         log = {name: value for name, value in log.items() if not name.startswith("finite_")}
         return log | {"iteration": self.iteration, "online_samples": self.online_samples}
-
-    def _check_observations(self, rollout: Rollout) -> None:
-        both = np.isfinite(rollout.state) & np.isfinite(rollout.next_state)
-        finite = both.all(axis=(1, 2, 3))
-        if not finite.all():
-            raise DivergenceError(
-                f"{self.factory.name} returned an observation that is not finite in phase "
-                f"collect of iteration {self.iteration + 1}, seed "
-                f"{self.seeds[int(finite.argmin())]}; the state after iteration "
-                f"{self.iteration} is kept"
-            )
-
-    def _check_finite(self, log: Mapping[str, np.ndarray]) -> None:
-        flags = {name: log[f"finite_{name}"] for name in PHASES if f"finite_{name}" in log}
-        for phase, finite in flags.items():
-            seeds = [str(seed) for seed, fine in zip(self.seeds, finite, strict=True) if not fine]
-            if seeds:
-                raise DivergenceError(
-                    f"a number that is not finite arose in phase {phase} of iteration "
-                    f"{self.iteration + 1}, seed {', '.join(seeds)}; training stopped and the "
-                    f"state after iteration {self.iteration} is kept"
-                )
 
     def _prepare(self) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""
@@ -234,9 +203,8 @@ class Agent(abc.ABC):
         )
         starts = None
         if self.problem.feature_map is None:
-            starts = jnp.broadcast_to(
-                sample[:STARTS, 0], (len(self.seeds), *sample[:STARTS, 0].shape)
-            )
+            borrowed = sample[:STARTS, 0]
+            starts = jnp.broadcast_to(borrowed, (len(self.seeds), *borrowed.shape))
         self._expert = Expert(features, starts)
 
     def _initial(self, sample: Array) -> Any:
@@ -289,6 +257,18 @@ class Agent(abc.ABC):
         executed = np.stack(actions.to_environment(drawn))
         return (executed[0] if single else executed), state
 
+    def play(
+        self, policy: AbstractPolicy, *, episodes: int, seed: int, greedy: bool = True
+    ) -> Iterator[Episode]:
+        """Whole episodes of a policy of this agent in its environment, to look at: neither the
+        steps nor the rewards have a part in learning."""
+        if not self._stage:
+            self._stage = self.factory.several(STAGE)
+        host = HostPolicy.single(policy)
+        return play(
+            self._stage, host, self.problem.actions, episodes=episodes, seed=seed, greedy=greedy
+        )
+
     # -- keeping ---------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
@@ -298,7 +278,7 @@ class Agent(abc.ABC):
             "settings": config.to_dict(self.settings, FUNCTIONS),
             "problem": config.to_dict(self.problem, FUNCTIONS),
             "seeds": list(self.seeds),
-            "environment": self._sources[0].name if self._sources else None,
+            "environment": self._factory.name if self._factory else None,
             "versions": versions(),
         }
 
@@ -318,8 +298,8 @@ class Agent(abc.ABC):
         demonstrations: Demonstrations | None = None,
         functions: Mapping[str, Callable] | None = None,
     ) -> "Agent":
-        """An agent as it was saved. It can predict at once; to go on learning, it needs the
-        environment and the demonstrations again.
+        """An agent as it was saved. It can predict at once; with the environment it can also play,
+        and with the demonstrations go on learning.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them
         by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`.
@@ -330,17 +310,17 @@ class Agent(abc.ABC):
                 f"{path} holds an agent of method {meta.get('method')!r}, not {cls.method!r}"
             )
         agent = cls._from_description(meta, FUNCTIONS | dict(functions or {}))
-        if (environment is None) != (demonstrations is None):
-            raise ValueError("to go on learning, load needs environment and demonstrations, both")
-        if environment is not None and demonstrations is not None:
-            made = factory(environment, agent.problem.horizon)
-            problem = state_problem(made, demonstrations.dim, agent.problem.feature_map)
-            if problem != agent.problem:
+        agent._demonstrations = demonstrations
+        if environment is not None:
+            made, was = factory(environment, agent.problem.horizon), agent.problem
+            dim = demonstrations.dim if demonstrations else was.demonstrated_dim
+            problem = state_problem(made, dim, was.feature_map)
+            if problem != was:
                 raise ValueError(
-                    f"{path} was trained on another problem: {agent.problem}, but {made.name} and "
-                    f"these demonstrations make {problem}"
+                    f"{path} was trained on another problem: {was}, but {made.name} and these "
+                    f"demonstrations make {problem}"
                 )
-            agent._sources = (made, demonstrations)
+            agent._factory = made
         sample = jax.ShapeDtypeStruct((1, 2, agent.problem.demonstrated_dim), jnp.float32)
         like = eqx.filter_eval_shape(agent._initial, sample)
         agent.state, _ = checkpoint.load(path, like)
@@ -354,7 +334,7 @@ class Agent(abc.ABC):
         agent.problem = config.from_dict(meta["problem"], COMPONENTS, functions)
         agent.seeds = tuple(meta["seeds"])
         agent.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        agent._sources, agent.state = None, None
+        agent._factory, agent._demonstrations, agent.state = None, None, None
         agent._finish()
         return agent
 

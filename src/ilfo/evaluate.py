@@ -4,7 +4,7 @@ The first episodes *started* count. Taking the first to finish would prefer shor
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import gymnasium as gym
@@ -12,7 +12,8 @@ import numpy as np
 
 from ilfo.environments.spaces import ActionSpace
 from ilfo.policies.host import HostPolicy
-from ilfo.rollout import Purpose, observe, stream_seed
+from ilfo.randomness import Purpose
+from ilfo.rollout import observe, reset
 
 BLOCK = 256
 """Steps whose randomness is drawn at once."""
@@ -49,12 +50,7 @@ def play(
 def _round(environments, policy, actions, names, greedy) -> list[Episode]:
     """One episode in each of the first environments."""
     count = len(names)
-    current = np.stack(
-        [
-            observe(env.reset(seed=stream_seed(*name))[0])
-            for env, name in zip(environments, names, strict=False)
-        ]
-    )
+    current = reset(environments, names)
     generators = [np.random.default_rng([*name, Purpose.ACT]) for name in names]
     states = [[state] for state in current.copy()]
     done: list[list] = [[] for _ in names]
@@ -90,6 +86,6 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
     ]
 
 
-def mean_return(*args, **kwargs) -> float:
-    """Mean undiscounted return of `play`'s episodes."""
-    return float(np.mean([episode.rewards.sum() for episode in play(*args, **kwargs)]))
+def mean_return(episodes: Iterable[Episode]) -> float:
+    """Mean undiscounted return."""
+    return float(np.mean([episode.rewards.sum() for episode in episodes]))

@@ -18,6 +18,10 @@ from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.occupancy import recorded
 from ilfo.types import Rollout
 
+SAMPLE = 20_000
+"""Demonstrated steps kept for scales, bandwidth and start states."""
+STARTS = 5_000
+"""Of these, states that imagined trajectories may begin in."""
 PORTION = 4096
 """Steps whose features are computed at once."""
 
@@ -62,7 +66,7 @@ def mean_features(
     @eqx.filter_jit
     def portion_sums(states, portion: Rollout):
         def one(state):
-            psi = jax.vmap(jax.vmap(state.psi))(portion.state, portion.next_state)
+            psi = jax.vmap(jax.vmap(state.demonstrated))(portion.state, portion.next_state)
             return spec.total_features(psi, portion, recorded(portion, horizon))
 
         return eqx.filter_vmap(one)(states)

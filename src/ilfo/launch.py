@@ -8,9 +8,10 @@ from typing import Any
 
 from ilfo import config
 from ilfo.agent import Agent
-from ilfo.checkpoint import CheckpointError, read_meta
+from ilfo.checkpoint import CheckpointError
 from ilfo.components import COMPONENTS
 from ilfo.demonstrations import Demonstrations
+from ilfo.divergence import DivergenceError
 from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.logging import Callback
@@ -21,6 +22,10 @@ from ilfo.recorder import Recorder
 from ilfo.run import RunDirectory, RunError, versions
 
 METHODS: dict[str, type[Agent]] = {"mobile": MobILE}
+
+
+class TrainingError(Exception):
+    """Something failed while training was under way; what it was is the cause of this error."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ class Order:
     def __post_init__(self):
         if self.method not in METHODS:
             raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
-        if self.task is None and (self.env is None or self.demos is None):
-            raise ValueError("an environment needs demonstrations: give both --env and --demos")
+        if self.task is None and self.env is None:
+            raise ValueError("say what to learn in: --task, or --env with --demos")
         if self.task is None and self.total_timesteps is None:
             raise ValueError("say how many environment steps may be taken: --total-timesteps")
 
@@ -60,6 +65,8 @@ class Order:
         return find_task(self.task).environment if self.task else str(self.env)
 
     def demonstrations(self) -> Demonstrations:
+        if self.demos is None and self.task is None:
+            raise ValueError("an environment needs demonstrations: give both --env and --demos")
         if self.demos is None:
             return find_task(str(self.task)).load(self.trajectories)
         loaded = Demonstrations.load(self.demos)
@@ -121,6 +128,7 @@ def start(
         "evaluate_every": every,
         "machine": dict(machine),
         "demonstrations": fingerprint(agent.demonstrations),
+        "expert_return": agent.demonstrations.expert_return,
     }
     agent.check_budget(order.budget)
     with RunDirectory.create(out, description | agent.describe()) as run:
@@ -171,8 +179,16 @@ def _plain(order: Order) -> dict[str, Any]:
 def _train(agent, order, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
     recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
-    agent.learn(order.budget, callback=[recorder, *callbacks])
-    return recorder.finish(agent)
+    try:
+        agent.learn(order.budget, callback=[recorder, *callbacks])
+        return recorder.finish(agent)
+    except (DivergenceError, OSError):
+        raise
+    except Exception as error:  # of the environment, most likely: not for us to understand
+        raise TrainingError(
+            f"training failed after iteration {agent.iteration}; {run.path} is kept up to there, "
+            "and `ilfo resume` goes on from it"
+        ) from error
 
 
 def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> None:
@@ -203,14 +219,14 @@ def _check_settings(run: RunDirectory, agent: Agent) -> None:
         )
 
 
-def load_best(path: Path) -> tuple[Agent, Order]:
-    """The agent of a run as it was when its policies were chosen."""
+def load_best(path: Path) -> Agent:
+    """The agent of a run as it was when its policies were chosen. It can predict and play; the
+    demonstrations are not read."""
     run = RunDirectory.open(path)
     best, order = run.path_of("best"), order_of(run)
     if not best.exists():
         raise CheckpointError(f"{path} has no checkpoint yet; its first iteration is not over")
-    method = METHODS[read_meta(best)["method"]]
-    return method.load(best, order.environment(), order.demonstrations()), order
+    return METHODS[order.method].load(best, order.environment())
 
 
 def fingerprint(demonstrations: Demonstrations) -> str:

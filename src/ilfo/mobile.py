@@ -37,10 +37,14 @@ from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.problem import Problem
+from ilfo.randomness import named_keys
 from ilfo.termination import AbstractTermination, LearnedTermination
 from ilfo.trees import all_finite, filter_scan, where
 from ilfo.types import Log, Normaliser, Rollout, Transition
 from ilfo.world import World, draw_starts, trusted_radius
+
+ENDINGS, STARTS = 500, 500
+"""Terminal transitions and reset states that are remembered beside the recent transitions."""
 
 
 class Choice(eqx.Module):
@@ -116,13 +120,7 @@ def init(
     key: Array,
 ) -> TrainState:
     """A fresh state for one seed; `demonstrated` is a sample of the demonstrations' steps."""
-    keys = dict(
-        zip(
-            ("policy", "planner", "dynamics", "termination", "discriminator", "run"),
-            jax.random.split(key, 6),
-            strict=True,
-        )
-    )
+    keys = named_keys(key, "policy", "planner", "dynamics", "termination", "discriminator", "run")
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.identity(dim)
     if problem.feature_map is None:
@@ -140,7 +138,7 @@ def init(
         discriminator=settings.discriminator.init(
             demonstrated, problem.feature_map, key=keys["discriminator"]
         ),
-        buffer=Buffer.empty(transition, capacity, endings=500, starts=500),
+        buffer=Buffer.empty(transition, capacity, ENDINGS, STARTS),
         chosen=Choice(policy, jnp.array(jnp.inf, jnp.float32), jnp.array(-1, jnp.int32)),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
@@ -151,11 +149,7 @@ def improve(
     settings: Settings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
 ) -> tuple[TrainState, Log]:
     """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
-    keys = dict(
-        zip(
-            ("dynamics", "termination", "plan", "next"), jax.random.split(state.key, 4), strict=True
-        )
-    )
+    keys = named_keys(state.key, "dynamics", "termination", "plan", "next")
     chosen, choose_log = choose(settings, state, rollout, expert)
 
     transitions = as_transitions(problem.actions, rollout)

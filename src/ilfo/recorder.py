@@ -15,7 +15,6 @@ from ilfo.curves import draw_curves
 from ilfo.evaluate import mean_return
 from ilfo.logging import Callback
 from ilfo.parallel import one_seed
-from ilfo.policies.host import HostPolicy
 from ilfo.run import RunDirectory
 from ilfo.scores import random_return, score
 
@@ -36,7 +35,6 @@ METRICS = (
 """Entries of the log that go into metrics.csv; where a method has none, the cell is empty."""
 CURVE_EPISODES = 10
 FINAL_EPISODES = 50
-ENVIRONMENTS = 10
 
 
 class Recorder(Callback):
@@ -47,7 +45,6 @@ class Recorder(Callback):
         self._spent = {"evaluate": 0.0, "save": 0.0}
 
     def on_start(self, agent: Agent) -> None:
-        self._environments = agent.factory.several(ENVIRONMENTS)
         self._chosen = _chosen_at(agent)
         self._before = dict(agent.seconds)
 
@@ -74,19 +71,9 @@ class Recorder(Callback):
         }
         if agent.iteration % self.every == 0:
             policy = one_seed(agent.state.policy, index)
-            row["greedy_return"] = self._measure(agent, policy, index, True, CURVE_EPISODES)
-            row["stochastic_return"] = self._measure(agent, policy, index, False, CURVE_EPISODES)
+            for name, greedy in (("greedy_return", True), ("stochastic_return", False)):
+                row[name] = _measure(agent, policy, index, greedy, CURVE_EPISODES)
         return row | {name: float(log[name][index]) if name in log else None for name in METRICS}
-
-    def _measure(self, agent: Agent, policy, index: int, greedy: bool, episodes: int) -> float:
-        return mean_return(
-            self._environments,
-            HostPolicy.single(policy),
-            agent.problem.actions,
-            episodes=episodes,
-            seed=agent.seeds[index],
-            greedy=greedy,
-        )
 
     def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
         """Seconds of this iteration; saving is booked on the next one's row."""
@@ -107,7 +94,7 @@ class Recorder(Callback):
         demonstrations = agent.demonstrations
         chance = demonstrations.random_return
         if chance is None:
-            chance = random_return(self._environments[0], episodes=FINAL_EPISODES, seed=0)
+            chance = random_return(agent.factory.make(), episodes=FINAL_EPISODES, seed=0)
         expert = demonstrations.expert_return
         seeds = [self._final(agent, index, expert, chance) for index in range(len(agent.seeds))]
         spent = self._total(time.perf_counter() - began)
@@ -136,8 +123,8 @@ class Recorder(Callback):
 
     def _final(self, agent: Agent, index: int, expert, chance) -> dict[str, Any]:
         policy = agent.policy(index)
-        greedy = self._measure(agent, policy, index, True, FINAL_EPISODES)
-        stochastic = self._measure(agent, policy, index, False, FINAL_EPISODES)
+        greedy = _measure(agent, policy, index, True, FINAL_EPISODES)
+        stochastic = _measure(agent, policy, index, False, FINAL_EPISODES)
         return {
             "seed": agent.seeds[index],
             "greedy_return": greedy,
@@ -153,7 +140,14 @@ class Recorder(Callback):
         names = ("compile", "collect", "improve", "evaluate", "save")
         total = {name: sum(row[name] for row in rows) for name in names}
         total["evaluate"] += final
+        total["save"] += self._spent["save"]  # of the last iteration
         return total | {"total": sum(total.values())}
+
+
+def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> float:
+    return mean_return(
+        agent.play(policy, episodes=episodes, seed=agent.seeds[index], greedy=greedy)
+    )
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:

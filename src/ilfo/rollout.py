@@ -14,19 +14,9 @@ from ilfo.dynamics.base import AbstractModel
 from ilfo.environments.spaces import ActionSpace
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
+from ilfo.randomness import Purpose, stream_seed
 from ilfo.termination import AbstractRule
 from ilfo.types import Normaliser, Rollout
-
-
-class Purpose:
-    """Namespaces of the random streams, so that no two purposes share a seed."""
-
-    COLLECT, ACT, EVALUATE, RECORD, PREDICT = range(5)
-
-
-def stream_seed(*parts: int) -> int:
-    """A reset seed from what it is for: (seed, purpose, iteration, stream)."""
-    return int(np.random.SeedSequence(parts).generate_state(1)[0])
 
 
 def observe(observation) -> np.ndarray:
@@ -58,12 +48,7 @@ def collect(
         axis=1,
     )  # (T, K, N, ·)
     names = [(seed, Purpose.COLLECT, iteration, stream) for seed in seeds for stream in range(n)]
-    current = np.stack(
-        [
-            observe(env.reset(seed=stream_seed(*name))[0])
-            for env, name in zip(environments, names, strict=True)
-        ]
-    )
+    current = reset(environments, names)
     dim = current.shape[-1]
     states, following = np.empty((2, k * n, steps, dim), np.float32)
     rewards = np.zeros((k * n, steps), np.float32)
@@ -86,20 +71,18 @@ def collect(
                 if t + 1 < steps:
                     current[i] = observe(env.reset()[0])
     cut[:, -1] |= ~terminal[:, -1]
-    columns: list[Any] = [
-        x.reshape(k, n, *x.shape[1:])
-        for x in (
-            states,
-            np.stack(drawn, 1),
-            following,
-            terminal,
-            runaway,
-            cut,
-            ~runaway,
-            elapsed,
-        )
+    by_seed: Any = lambda x: x.reshape(k, n, *x.shape[1:])
+    columns = (states, np.stack(drawn, 1), following, terminal, runaway, cut, ~runaway, elapsed)
+    return Rollout(*map(by_seed, columns)), by_seed(rewards)
+
+
+def reset(environments: Sequence[gym.Env], names: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """First states (N, S) of as many environments as there are names, each seeded by its own."""
+    first = [
+        observe(env.reset(seed=stream_seed(*name))[0])
+        for env, name in zip(environments, names, strict=False)
     ]
-    return Rollout(*columns), rewards.reshape(k, n, steps)
+    return np.stack(first)
 
 
 def imagine(

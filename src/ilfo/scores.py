@@ -3,7 +3,7 @@
 import gymnasium as gym
 import numpy as np
 
-from ilfo.rollout import Purpose, stream_seed
+from ilfo.randomness import Purpose, stream_seed
 
 
 def score(value: float, expert: float | None, random: float) -> float | None:

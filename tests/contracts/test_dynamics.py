@@ -80,23 +80,23 @@ def fitted(name):
     return fit(name, init(name))[0]
 
 
-def answers(model, state, action, member, key):
+def answers(model, state, action, key):
     """Everything a model can be asked about one step."""
     return (
-        model.sample(state, action, member=member, key=key),
+        model.sample(state, action, key=key),
         model.mean(state, action),
         model.uncertainty(state, action),
     )
 
 
 one_answer = eqx.filter_jit(answers)
-all_answers = eqx.filter_jit(eqx.filter_vmap(answers, in_axes=(None, 0, 0, 0, 0)))
+all_answers = eqx.filter_jit(eqx.filter_vmap(answers, in_axes=(None, 0, 0, 0)))
 
 
 @cache
 def questions(actions, count=20):
     steps = transitions(actions, count, seed=5)
-    return steps.state, steps.action, jnp.arange(count), jax.random.split(jax.random.key(3), count)
+    return steps.state, steps.action, jax.random.split(jax.random.key(3), count)
 
 
 def question(actions, index=0):
@@ -129,6 +129,35 @@ def test_uncertainty_is_a_finite_number_of_at_least_zero(name):
         uncertainty = np.asarray(all_answers(model, 100 * state, *rest)[-1])
         assert np.isfinite(uncertainty).all()
         assert (uncertainty >= 0).all()
+
+
+@eqx.filter_jit
+def answers_of_members(model, *asked):
+    """Of every member as a model of its own, all at once: (members, questions, …)."""
+    ask = lambda index: eqx.filter_vmap(answers, in_axes=(None, 0, 0, 0))(
+        model.member(index), *asked
+    )
+    return jax.vmap(ask)(jnp.arange(model.members))
+
+
+@every_case
+def test_members_are_models_of_which_the_whole_is_made(name):
+    model, asked = fitted(name).model, questions(CASES[name][1])
+    reached, mean, _ = answers_of_members(model, *asked)
+    assert reached.shape == mean.shape == (model.members, 20, DIM)
+    np.testing.assert_allclose(mean.mean(0), all_answers(model, *asked)[1], rtol=1e-4, atol=1e-5)
+    if model.members == 1:
+        assert_close(reached[0], all_answers(model, *asked)[0])
+    else:
+        assert not np.isclose(mean[0], mean[1]).all()
+
+
+@every_case
+def test_a_member_of_a_member_is_itself(name):
+    model = fitted(name).model
+    one = model.member(jnp.array(model.members - 1))
+    assert one.members == 1
+    assert eqx.tree_equal(one.member(jnp.array(0)), one)
 
 
 @every_case

@@ -1,4 +1,3 @@
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -102,21 +101,6 @@ def test_frequencies_are_normal_with_the_inverse_bandwidth():
     assert (frequencies**4).mean() == pytest.approx(3 / 2**4, rel=0.1)
 
 
-def test_endings_have_unit_norm_and_are_orthogonal_to_all_states():
-    state = init(MMD(64), steps(30))
-    psi = all_features(state, steps(30, seed=2))
-    assert psi.shape == (30, 66)
-    np.testing.assert_array_equal(psi[:, ABSORBED], 0)
-    np.testing.assert_array_equal(psi[:, RUNAWAY], 0)
-    spec, horizon = MMD(64), 2
-    for name, place in (("terminal", ABSORBED), ("runaway", RUNAWAY)):
-        rollout = one_stream(length=1, **{name: [True]})
-        total, _ = spec.total_features(psi[None, :1], rollout, recorded(rollout, horizon))
-        behind = np.asarray(total - psi[0])  # the one step behind the ending
-        assert np.linalg.norm(behind) == 1
-        assert behind[place] == 1
-
-
 def test_only_the_state_reached_counts_for_input_state():
     state, one = init(MMD(64), steps(30)), steps(1)[0]
     np.testing.assert_array_equal(
@@ -129,19 +113,6 @@ def test_both_states_count_for_input_pair():
     psi = state.features(one[0], one[1])
     assert not np.allclose(psi, state.features(one[0] + 5, one[1]))
     assert not np.allclose(psi, state.features(one[0], one[1] + 5))
-
-
-def test_a_feature_map_is_applied_to_the_learners_states_only():
-    first_two = lambda s: s[:2]
-    demonstrated = steps(30)[..., :2]
-    mapped = init(MMD(64), demonstrated, first_two)
-    plain = init(MMD(64), demonstrated)
-    learner = steps(5, seed=3)
-    np.testing.assert_array_equal(
-        all_features(mapped, learner), all_features(plain, learner[..., :2])
-    )
-    direct = jax.vmap(mapped.psi)(demonstrated[:, 0], demonstrated[:, 1])
-    np.testing.assert_array_equal(direct, all_features(plain, demonstrated))
 
 
 # Mass of features over time
@@ -333,9 +304,3 @@ def test_the_cost_is_high_where_the_learner_is_and_the_expert_is_not():
     gap = state(psi_learner).mean() - state(psi_expert).mean()
     assert gap == pytest.approx(mmd, rel=1e-3)
     assert mmd > 0.3
-
-
-def test_same_key_same_features():
-    first, second, other = (init(MMD(64), steps(30), seed=seed) for seed in (0, 0, 1))
-    assert eqx.tree_equal(first, second)
-    assert not np.allclose(first.psi.frequencies, other.psi.frequencies)

@@ -7,6 +7,7 @@ import pytest
 from ilfo.buffer import Buffer
 from ilfo.dynamics.ensemble import Ensemble, EnsembleDynamics
 from ilfo.environments.spaces import BoxActions, DiscreteActions
+from ilfo.networks import MLP, Linear
 from ilfo.training import SGD, Adam, Passes
 from ilfo.types import Normaliser, Transition
 
@@ -82,29 +83,40 @@ def test_uncertainty_is_higher_away_from_the_data_than_on_it(learned):
     assert np.median(ask(5 * seen.state, seen.action)) > 3 * np.median(ask(seen.state, seen.action))
 
 
+ASKED = jnp.array([0.3, -400.0]), jnp.array([0.5])
+
+
 def test_a_member_is_the_one_that_was_named(learned):
     model, _ = learned
-    state, action = jnp.array([0.3, -400.0]), jnp.array([0.5])
-    means = model.means(state, action)
+    means = model.means(*ASKED)
+    assert model.members == len(means) == 3
     assert means.shape == (3, 2)
     assert len(np.unique(means, axis=0)) == 3
-    for member in range(7):  # more trajectories than members: they take turns
-        reached = model.sample(state, action, member=jnp.array(member), key=jax.random.key(0))
-        np.testing.assert_allclose(reached, means[member % 3], rtol=1e-6)
-    np.testing.assert_allclose(model.mean(state, action), means.mean(0), rtol=1e-6)
+    for index in range(3):
+        one = model.member(jnp.array(index))
+        assert one.members == 1
+        for answer in (one.mean(*ASKED), one.sample(*ASKED, key=jax.random.key(index))):
+            np.testing.assert_allclose(answer, means[index], rtol=1e-6)
+        assert one.uncertainty(*ASKED) == 0
+    np.testing.assert_allclose(model.mean(*ASKED), means.mean(0), rtol=1e-6)
+
+
+def test_an_ensemble_draws_its_members_with_equal_chances(learned):
+    model, _ = learned
+    keys = jax.random.split(jax.random.key(0), 3000)
+    drawn = np.asarray(jax.vmap(lambda key: model.sample(*ASKED, key=key))(keys))
+    means = np.asarray(model.means(*ASKED))
+    nearest = np.linalg.norm(drawn[:, None] - means, axis=-1).argmin(1)
+    np.testing.assert_allclose(drawn, means[nearest], rtol=1e-6)
+    # a standard error is √(3000 · 1/3 · 2/3) = 26
+    np.testing.assert_allclose(np.bincount(nearest, minlength=3), 1000, atol=4 * 26)
 
 
 def affine(offsets: np.ndarray) -> Ensemble:
     """Members without hidden layers that answer s + scale · offset, whatever the input."""
     members, dim = offsets.shape
-    networks = eqx.filter_vmap(lambda k: eqx.nn.MLP(dim + 1, dim, 1, 0, key=k))(
-        jax.random.split(jax.random.key(0), members)
-    )
-    networks = eqx.tree_at(
-        lambda n: (n.layers[0].weight, n.layers[0].bias),
-        networks,
-        (jnp.zeros((members, dim, dim + 1)), jnp.asarray(offsets)),
-    )
+    layer = Linear(jnp.zeros((members, dim + 1, dim)), jnp.asarray(offsets))
+    networks = MLP((layer,), jax.nn.relu, scalar=False)
     scales = Normaliser(jnp.array([0.5, 0.0]), jnp.array([1.0, 10.0]))
     return Ensemble(networks, BOX, Normaliser.identity(dim + 1), scales, None)
 
@@ -170,32 +182,28 @@ def test_the_noise_of_a_stochastic_model_is_that_of_the_system():
 
     state, action = jnp.array([0.1, 200.0]), jnp.array([0.3])
     keys = jax.random.split(jax.random.key(0), 4000)
-    draw = lambda key: model.sample(state, action, member=jnp.array(1), key=key)
-    drawn = jax.vmap(draw)(keys)
+    one = model.member(jnp.array(1))
+    drawn = jax.vmap(lambda key: one.sample(state, action, key=key))(keys)
     own = model.means(state, action)[1]
     # a standard error is 1/√4000 of a deviation for the mean, 1/√8000 for the deviation itself
     np.testing.assert_allclose((drawn.mean(0) - own) / model.noise, 0, atol=4 / 4000**0.5)
     np.testing.assert_allclose(drawn.std(0) / model.noise, 1, atol=4 / 8000**0.5)
 
 
-def test_a_deterministic_model_ignores_the_key():
+def test_a_member_of_a_deterministic_model_ignores_the_key():
     model = init(EnsembleDynamics(**FROZEN)).model
-    draw = lambda seed: model.sample(
-        jnp.zeros(2), jnp.zeros(1), member=jnp.array(0), key=jax.random.key(seed)
-    )
+    one = model.member(jnp.array(0))
+    draw = lambda seed: one.sample(jnp.zeros(2), jnp.zeros(1), key=jax.random.key(seed))
     assert model.noise is None
     np.testing.assert_array_equal(draw(0), draw(1))
 
 
 def test_numbered_actions_enter_as_one_hot_vectors():
-    """Weights that pick the action's own column: action a moves the state by moves[a]."""
-    actions, moves = DiscreteActions(3), jnp.array([[0.0, 5.0, -5.0]])
-    network = eqx.nn.MLP(1 + 3, 1, 1, 0, key=jax.random.key(0))
-    weight = jnp.concatenate([jnp.zeros((1, 1)), moves], axis=1)
-    network = eqx.tree_at(
-        lambda n: (n.layers[0].weight, n.layers[0].bias), network, (weight, jnp.zeros(1))
-    )
-    networks = jax.tree.map(lambda x: x[None] if eqx.is_array(x) else x, network)
+    """Weights that pick the action's own row: action a moves the state by moves[a]."""
+    actions, moves = DiscreteActions(3), jnp.array([0.0, 5.0, -5.0])
+    weight = jnp.concatenate([jnp.zeros(1), moves])[:, None]
+    layer = Linear(weight[None], jnp.zeros((1, 1)))
+    networks = MLP((layer,), jax.nn.relu, scalar=False)
     model = Ensemble(networks, actions, Normaliser.identity(4), Normaliser.identity(1), None)
     reached = jax.vmap(model.mean, in_axes=(None, 0))(jnp.array([2.0]), jnp.arange(3))
     np.testing.assert_allclose(reached[:, 0], [2, 7, -3])

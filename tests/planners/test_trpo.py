@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
+from ilfo.planners.base import Steps
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO, fisher_product, natural_policy_gradient
 from ilfo.policies.base import AbstractPolicy, Gaussian
@@ -128,10 +129,12 @@ def test_the_natural_gradient_solves_the_dense_system(policy: AbstractPolicy) ->
     new, log = take_step(planner(0.02, line_search=False), policy, batch, jnp.asarray(advantage))
     got = np.asarray(flatten(new)[0] - vector, np.float64)
     np.testing.assert_allclose(got, step, atol=2e-3 * np.abs(step).max())
-    # its quadratic form is the bound, and the divergence itself is near it
+    # its quadratic form is the bound; a small step's divergence is that without the damping
     assert 0.5 * got @ matrix @ got == pytest.approx(0.02, rel=1e-3)
-    assert log["kl"] == pytest.approx(0.02, rel=0.5)
     assert log["kl"] == pytest.approx(float(judge(policy, new, batch, advantage)[0]), rel=1e-3)
+    _, log = take_step(planner(1e-4, line_search=False), policy, batch, jnp.asarray(advantage))
+    small = got * np.sqrt(1e-4 / 0.02)
+    assert log["kl"] == pytest.approx(1e-4 - 0.5 * DAMPING * small @ small, rel=0.15)
 
 
 @pytest.mark.parametrize("bound", [0.01, 5.0], ids=["near", "far"])
@@ -187,8 +190,9 @@ def test_the_natural_policy_gradient_is_trpo_without_a_search() -> None:
 def test_fisher_states_are_valid_ones() -> None:
     valid = jnp.arange(20) % 4 == 0
     states = jnp.where(valid[:, None], jnp.arange(20.0)[:, None], jnp.nan)
+    steps = Steps(states, jnp.zeros(20), jnp.zeros(20), valid)
     for samples in (3, 1000):
-        drawn = TRPO(fisher_samples=samples)._fisher_states(states, valid, jax.random.key(0))
+        drawn = TRPO(fisher_samples=samples)._fisher_states(steps, jax.random.key(0))
         assert len(drawn) == min(samples, 20)
         assert set(np.asarray(drawn).ravel()) <= {0.0, 4.0, 8.0, 12.0, 16.0}
     np.testing.assert_array_equal(np.unique(drawn, return_counts=True)[1], [4] * 5)

@@ -21,6 +21,10 @@ class AbstractFittedDiscriminator(eqx.Module):
         """ψ of one ordinary step of the learner."""
 
     @abc.abstractmethod
+    def demonstrated(self, x: Float[Array, " F"], next_x: Float[Array, " F"]) -> Float[Array, " D"]:
+        """ψ of one demonstrated step: of states, or of h(s) where there is a feature map."""
+
+    @abc.abstractmethod
     def __call__(self, features: Float[Array, "*n D"]) -> Float[Array, "*n"]:
         """f, before clipping."""
 

@@ -64,6 +64,9 @@ class MMDState(AbstractFittedDiscriminator):
     def features(self, state, next_state):
         return self.psi(self.psi.observe(state), self.psi.observe(next_state))
 
+    def demonstrated(self, x, next_x):
+        return self.psi(x, next_x)
+
     def __call__(self, features: Float[Array, "*n D+2"]) -> Float[Array, "*n"]:
         return features @ self.w
 

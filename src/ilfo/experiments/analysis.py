@@ -21,30 +21,39 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
 
 
 def sweep_table(sweep: str, cells: Sequence[Cell], results: Path) -> Table:
-    """One row per cell that has results: mean, interval, lowest seed."""
-    table = Table("cell", "seeds", "greedy score", "lowest", "stochastic", "samples", "measured")
+    """One row per cell that has results: means with intervals, and the worst seed."""
+    table = Table("cell", "seeds", "greedy score", "worst", "stochastic", "samples")
+    measured = any(cell.measure for cell in cells)
+    if measured:
+        for name in ("measured", "worst", "expert's"):
+            table.add_column(name)
     for cell in cells:
         files = [path for path in result_files(results, sweep, cell) if path.exists()]
         if files:
-            table.add_row(cell.name, *_row(cell, [json.loads(path.read_text()) for path in files]))
+            found = [json.loads(path.read_text()) for path in files]
+            table.add_row(cell.name, *_scores(found), *_measure(cell, found))
     return table
 
 
-def _row(cell: Cell, found: list[dict[str, Any]]) -> list[str]:
+def _scores(found: list[dict[str, Any]]) -> list[str]:
     column = lambda name: [each["result"][name] for each in found]
-    measured = (
-        ""
-        if cell.measure is None
-        else (f"{cell.measure.__name__} {_spread(column(cell.measure.__name__))}")
-    )
     return [
         str(len(found)),
         _spread(column("greedy_score")),
         f"{min(column('greedy_score')):.2f}",
         _spread(column("stochastic_score")),
         str(found[0]["summary"]["online_samples"]),
-        measured,
     ]
+
+
+def _measure(cell: Cell, found: list[dict[str, Any]]) -> list[str]:
+    """The cell's own number beside that of the demonstrations."""
+    if cell.measure is None or cell.record is None:
+        return []
+    name = cell.measure.__name__
+    values = [each["result"][name] for each in found]
+    expert = np.mean([cell.measure(trajectory.states) for trajectory in cell.record()])
+    return [f"{name} {_spread(values)}", f"{max(values):.2f}", f"{expert:.2f}"]
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ilfo.demonstrations import Demonstrations
-from ilfo.evaluate import Episode
 from ilfo.launch import Order
 
 
@@ -15,5 +16,5 @@ class Cell:
     """Its `demos` is left out where `record` makes them."""
     record: Callable[[], Demonstrations] | None = None
     """Makes the demonstrations of a cell whose task does not bundle any; always the same ones."""
-    measure: Callable[[Episode], float] | None = None
-    """A number per greedy episode that the return does not show."""
+    measure: Callable[[np.ndarray], float] | None = None
+    """Of an episode's states: a number that the return does not show, the smaller the better."""

@@ -11,13 +11,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ilfo.evaluate import play
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
-from ilfo.policies.host import HostPolicy
 from ilfo.run import RunDirectory, RunError
 
 SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE}
@@ -83,18 +81,11 @@ def _check_order(directory: Path, order: Order) -> None:
 
 def _measures(cell: Cell, directory: Path) -> Iterator[dict[str, Any]]:
     """The cell's own number for each seed's chosen greedy policy."""
-    agent, _ = load_best(directory)
-    environments = agent.factory.several(10)
+    agent = load_best(directory)
     for index, seed in enumerate(agent.seeds):
         if cell.measure is None:
             yield {}
             continue
-        episodes = play(
-            environments,
-            HostPolicy.single(agent.policy(index)),
-            agent.problem.actions,
-            episodes=EPISODES,
-            seed=seed,
-        )
-        values = [cell.measure(episode) for episode in episodes]
+        episodes = agent.play(agent.policy(index), episodes=EPISODES, seed=seed)
+        values = [cell.measure(episode.states) for episode in episodes]
         yield {cell.measure.__name__: sum(values) / len(values)}

@@ -15,7 +15,7 @@ from ilfo.evaluate import mean_return, play
 from ilfo.experts.train import train
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
-from ilfo.rollout import Purpose
+from ilfo.randomness import Purpose
 from ilfo.run import versions
 from ilfo.scores import random_return
 
@@ -69,7 +69,7 @@ def record(
         "expert_return": float(np.mean(returns)),
         "expert_return_std": float(np.std(returns)),
         "expert_return_greedy": mean_return(
-            environments, host, actions, episodes=episodes, seed=seed, greedy=True
+            play(environments, host, actions, episodes=episodes, seed=seed)
         ),
         "random_return": random_return(environments[0], episodes=episodes, seed=seed),
         "versions": versions(),

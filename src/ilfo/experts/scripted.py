@@ -6,7 +6,8 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.demonstrations import Demonstrations
-from ilfo.rollout import Purpose, observe, stream_seed
+from ilfo.randomness import Purpose, stream_seed
+from ilfo.rollout import observe
 from ilfo.run import versions
 
 Controller = Callable[[np.ndarray], int]

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ilfo.environments.spaces import action_space, state_dim
-from ilfo.evaluate import mean_return
+from ilfo.evaluate import mean_return, play
 from ilfo.planners.base import AbstractPlanner
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO
@@ -73,12 +73,8 @@ def train(
         rollout, rewards = jax.tree.map(lambda x: jnp.asarray(x[0]), (rollout, rewards))
         state = update(state, rollout, rewards, jax.random.fold_in(key, iteration))
         iteration += 1
+        host = HostPolicy.single(state.policy)
         score = mean_return(
-            environments,
-            HostPolicy.single(state.policy),
-            actions,
-            episodes=episodes,
-            seed=seed,
-            greedy=False,
+            play(environments, host, actions, episodes=episodes, seed=seed, greedy=False)
         )
         yield Progress(iteration, iteration * streams * horizon, score, state.policy)

@@ -4,7 +4,7 @@ MobILE makes the batch in its model, expert training and adversarial methods in 
 """
 
 import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -31,6 +31,27 @@ class AbstractPlanner(eqx.Module):
     @abc.abstractmethod
     def update(self, state: PlannerState, batch: Batch, *, key: Array) -> tuple[PlannerState, Log]:
         """One improvement. The log has at least `kl`, `accepted`, `critic_loss`, `entropy`."""
+
+
+class Steps(NamedTuple):
+    """A batch's steps in one row each, as a policy is improved from them."""
+
+    states: Float[Array, "n S"]
+    actions: Array
+    advantage: Float[Array, " n"]
+    """Whitened."""
+    valid: Bool[Array, " n"]
+
+    @staticmethod
+    def of(batch: Batch, advantage: Float[Array, "N T"]) -> "Steps":
+        flat = lambda x: x.reshape(-1, *x.shape[2:])
+        rollout, valid = batch.rollout, batch.rollout.valid.ravel()
+        whitened = whiten(advantage.ravel(), valid)
+        return Steps(flat(rollout.state), flat(rollout.action), whitened, valid)
+
+    def mean(self, x: Float[Array, " n"]) -> Float[Array, ""]:
+        """Over the valid steps."""
+        return jnp.where(self.valid, x, 0).sum() / jnp.maximum(self.valid.sum(), 1)
 
 
 def whiten(x: Float[Array, "*n"], valid: Bool[Array, "*n"]) -> Float[Array, "*n"]:

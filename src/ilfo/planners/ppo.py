@@ -12,7 +12,7 @@ import optax
 
 from ilfo import training
 from ilfo.checks import require_at_least, require_positive
-from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
+from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
 
@@ -44,29 +44,26 @@ class PPO(AbstractPlanner):
         critic_key, policy_key = jax.random.split(key)
         advantage, returns = self.critic.estimate(state.critic.critic, batch)
         critic, critic_loss = self.critic.fit(state.critic, batch, returns, key=critic_key)
-        valid = batch.rollout.valid.ravel()
-        flat = lambda x: x.reshape(-1, *x.shape[2:])
-        states, actions = flat(batch.rollout.state), flat(batch.rollout.action)
-        old = jax.vmap(state.policy.distribution)(states)
-        old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, actions)
-        rows = (states, actions, whiten(advantage.ravel(), valid), old_log_prob)
+        steps = Steps.of(batch, advantage)
+        old = jax.vmap(state.policy.distribution)(steps.states)
+        old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, steps.actions)
+        rows = (steps.states, steps.actions, steps.advantage, old_log_prob)
         policy, optimiser, surrogate = training.fit(
             self._loss,
             state.policy,
             state.optimiser,
             self._transform(),
             rows,
-            valid,
+            steps.valid,
             self.plan,
             key=policy_key,
         )
-        new = jax.vmap(policy.distribution)(states)
-        mean = lambda x: jnp.where(valid, x, 0).sum() / jnp.maximum(valid.sum(), 1)
+        new = jax.vmap(policy.distribution)(steps.states)
         log = {
-            "kl": mean(jax.vmap(lambda p, q: p.kl(q))(old, new)),
+            "kl": steps.mean(jax.vmap(lambda p, q: p.kl(q))(old, new)),
             "surrogate": surrogate,
             "accepted": jnp.ones(()),
-            "entropy": mean(jax.vmap(lambda d: d.entropy())(old)),
+            "entropy": steps.mean(jax.vmap(lambda d: d.entropy())(old)),
             "critic_loss": critic_loss,
         }
         return PlannerState(within_bounds(policy), critic, optimiser), log

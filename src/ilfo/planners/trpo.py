@@ -15,7 +15,7 @@ from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Float
 
 from ilfo.checks import require_at_least, require_positive
-from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
+from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
 from ilfo.training import shuffled_valid
@@ -54,26 +54,22 @@ class TRPO(AbstractPlanner):
 
     def step(self, policy, batch, advantage: Float[Array, "N T"], *, key: Array):
         """The policy's part of the update."""
-        valid = batch.rollout.valid.ravel()
-        flat = lambda x: x.reshape(-1, *x.shape[2:])
-        states, actions = flat(batch.rollout.state), flat(batch.rollout.action)
-        advantage = whiten(advantage.ravel(), valid)
+        steps = Steps.of(batch, advantage)
         params, static = eqx.partition(policy, eqx.is_inexact_array)
         origin, unravel = ravel_pytree(params)
         rebuild = lambda vector: eqx.combine(unravel(vector), static)
-        old = jax.vmap(policy.distribution)(states)
-        old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, actions)
-        mean = lambda x: jnp.where(valid, x, 0).sum() / jnp.maximum(valid.sum(), 1)
+        old = jax.vmap(policy.distribution)(steps.states)
+        old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, steps.actions)
 
         def assess(vector) -> tuple[Array, Array]:
             """Surrogate and mean KL."""
-            new = jax.vmap(rebuild(vector).distribution)(states)
-            log_prob = jax.vmap(lambda d, a: d.log_prob(a))(new, actions)
-            surrogate = mean(jnp.exp(log_prob - old_log_prob) * advantage)
-            return surrogate, mean(jax.vmap(lambda p, q: p.kl(q))(old, new))
+            new = jax.vmap(rebuild(vector).distribution)(steps.states)
+            log_prob = jax.vmap(lambda d, a: d.log_prob(a))(new, steps.actions)
+            surrogate = steps.mean(jnp.exp(log_prob - old_log_prob) * steps.advantage)
+            return surrogate, steps.mean(jax.vmap(lambda p, q: p.kl(q))(old, new))
 
         gradient = jax.grad(lambda vector: assess(vector)[0])(origin)
-        product = fisher_product(policy, self._fisher_states(states, valid, key), self.damping)
+        product = fisher_product(policy, self._fisher_states(steps, key), self.damping)
         direction, _ = cg(product, -gradient, maxiter=self.cg_iterations, tol=1e-6)
         curvature = direction @ product(direction)
         # a failed solve can give a direction without curvature: then there is no step to take
@@ -90,7 +86,7 @@ class TRPO(AbstractPlanner):
             "surrogate": surrogate,
             "accepted": accepted.astype(jnp.float32),
             "line_search_tries": tries.astype(jnp.float32),
-            "entropy": mean(jax.vmap(lambda d: d.entropy())(old)),
+            "entropy": steps.mean(jax.vmap(lambda d: d.entropy())(old)),
         }
         return within_bounds(rebuild(vector)), log
 
@@ -111,10 +107,10 @@ class TRPO(AbstractPlanner):
         fraction = jnp.where(found, 0.5 ** (tries - 1), 0.0)
         return origin + fraction * full_step, found, tries
 
-    def _fisher_states(self, states, valid, key):
-        order = shuffled_valid(valid, key=key)
-        count = jnp.maximum(valid.sum(), 1)
-        return states[order[jnp.arange(min(self.fisher_samples, states.shape[0])) % count]]
+    def _fisher_states(self, steps: Steps, key: Array) -> Float[Array, "n S"]:
+        order = shuffled_valid(steps.valid, key=key)
+        size, count = min(self.fisher_samples, len(order)), jnp.maximum(steps.valid.sum(), 1)
+        return steps.states[order[jnp.arange(size) % count]]
 
 
 def fisher_product(policy, states: Float[Array, "n S"], damping: float):

@@ -13,7 +13,6 @@ import numpy as np
 
 from ilfo.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
-from ilfo.evaluate import Episode
 from ilfo.experiments.cell import Cell
 from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
 from ilfo.launch import Order
@@ -21,13 +20,13 @@ from ilfo.launch import Order
 PLACE = 1.0
 
 
-def place_error(episode: Episode) -> float:
+def place_error(states: np.ndarray) -> float:
     """Mean |x - 1| over the second half of a CartPole episode."""
-    return float(np.abs(episode.states[len(episode.states) // 2 :, 0] - PLACE).mean())
+    return float(np.abs(states[len(states) // 2 :, 0] - PLACE).mean())
 
 
-def steps_taken(episode: Episode) -> float:
-    return float(len(episode.rewards))
+def steps_taken(states: np.ndarray) -> float:
+    return float(len(states) - 1)
 
 
 def record_hold() -> Demonstrations:
@@ -40,8 +39,8 @@ def record_goal() -> Demonstrations:
 
 
 CARTPOLE = Order(task="cartpole", seeds=5)
-HOLD = Order(task=None, env="CartPole-v1", demos="", seeds=5, total_timesteps=20_000)
-GOAL = Order(task=None, env="MountainCar-v0", demos="", seeds=3, total_timesteps=15_000)
+HOLD = Order(task=None, env="CartPole-v1", seeds=5, total_timesteps=20_000)
+GOAL = Order(task=None, env="MountainCar-v0", seeds=3, total_timesteps=15_000)
 
 VARIANTS = {
     "": (),

@@ -1,27 +1,22 @@
-"""The command `ilfo`. Every option's help is the text under its field."""
+"""Commands on training runs: train, resume, evaluate, settings."""
 
-import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import gymnasium
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from ilfo import machine
-from ilfo.demonstrations import Demonstrations
-from ilfo.describe import describe
+from ilfo.cli.console import console
 from ilfo.environments.tasks import find_task
+from ilfo.evaluate import mean_return
 from ilfo.launch import Order, load_best, resume, start
 from ilfo.logging import Progress
 from ilfo.presets import find_preset
+from ilfo.run import RunDirectory
 from ilfo.settings_help import settings_table
-
-console = Console()
 
 
 @dataclass(frozen=True)
@@ -103,26 +98,24 @@ class Evaluate:
     """Seed of the episodes."""
 
     def run(self) -> None:
-        from ilfo.evaluate import mean_return
-        from ilfo.policies.host import HostPolicy
-
-        agent, _ = load_best(self.run_directory)
-        environments = agent.factory.several(10)
+        agent = load_best(self.run_directory)
         table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
         for index, seed in enumerate(agent.seeds):
             means = [
                 mean_return(
-                    environments,
-                    HostPolicy.single(agent.policy(index)),
-                    agent.problem.actions,
-                    episodes=self.episodes,
-                    seed=self.seed + seed,
-                    greedy=greedy,
+                    agent.play(
+                        agent.policy(index),
+                        episodes=self.episodes,
+                        seed=self.seed + seed,
+                        greedy=greedy,
+                    )
                 )
                 for greedy in (True, False)
             ]
             table.add_row(str(seed), *(f"{mean:.1f}" for mean in means))
-        table.caption = f"expert {agent.demonstrations.expert_return}"
+        expert = RunDirectory.open(self.run_directory).config.get("expert_return")
+        if expert is not None:
+            table.caption = f"expert {expert:.1f}"
         console.print(table)
 
 
@@ -138,127 +131,6 @@ class Settings:
     def run(self) -> None:
         chosen = find_preset(self.preset)(find_task(self.task) if self.task else None)
         console.print(settings_table(chosen))
-
-
-@dataclass(frozen=True)
-class Inspect:
-    """Show what a file of demonstrations holds."""
-
-    file: tyro.conf.Positional[Path]
-    """An .npz file, or a folder of them."""
-
-    def run(self) -> None:
-        console.print(describe(Demonstrations.load(self.file)), markup=False, highlight=False)
-
-
-@dataclass(frozen=True)
-class TrainExpert:
-    """Train a task's expert by TRPO on the true reward and record demonstrations."""
-
-    task: tyro.conf.Positional[str]
-    """The task."""
-    out: Path
-    """File for the demonstrations; must not exist."""
-    seed: int = 0
-    """Seed of training and recording."""
-    episodes: int = 50
-    """Trajectories to record."""
-
-    def run(self) -> None:
-        from ilfo.experts.record import train_and_record
-
-        machine.set_up()
-        train_and_record(find_task(self.task), self.out, self.seed, self.episodes, console)
-
-
-@dataclass(frozen=True)
-class BenchRun:
-    """Run what is missing of a sweep; stopped at any moment, it goes on where it was."""
-
-    sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
-    cells: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Only these cells; all by default."""
-    results: Path = Path("results")
-    """Where result files are kept."""
-    runs: Path = Path("runs/bench")
-    """Where the runs are kept."""
-
-    def run(self) -> None:
-        from ilfo.experiments.runner import find_sweep, result_files, run_cell
-
-        here = machine.set_up()
-        known = {cell.name: cell for cell in find_sweep(self.sweep)}
-        for name in self.cells or known:
-            if name not in known:
-                raise ValueError(f"unknown cell {name!r}; there are: {', '.join(known)}")
-            cell = known[name]
-            if not all(path.exists() for path in result_files(self.results, self.sweep, cell)):
-                console.print(f"cell {name}", highlight=False)
-                run_cell(self.sweep, cell, self.results, self.runs, here, [Progress(console)])
-
-
-@dataclass(frozen=True)
-class BenchTable:
-    """Print the table of a sweep's results."""
-
-    sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
-    results: Path = Path("results")
-    """Where result files are kept."""
-
-    def run(self) -> None:
-        from ilfo.experiments.analysis import sweep_table
-        from ilfo.experiments.runner import find_sweep
-
-        console.print(sweep_table(self.sweep, find_sweep(self.sweep), self.results))
-
-
-COMMANDS: dict[str, Any] = {
-    "train": Train,
-    "resume": Resume,
-    "evaluate": Evaluate,
-    "settings": Settings,
-    "demos": {"inspect": Inspect},
-    "expert": {"train": TrainExpert},
-    "bench": {"run": BenchRun, "table": BenchTable},
-}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what the user can mend ends in one line, anything else in a traceback."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    commands, program = COMMANDS, "ilfo"
-    while arguments and isinstance(commands.get(arguments[0]), dict):
-        program, commands = f"{program} {arguments[0]}", commands[arguments.pop(0)]
-    command = tyro.extras.subcommand_cli_from_dict(
-        {name: _constructor(kind) for name, kind in commands.items()},
-        prog=program,
-        description=__doc__,
-        args=arguments,
-    )
-    try:
-        command.run()
-    except (ValueError, OSError, FloatingPointError, gymnasium.error.Error) as error:
-        Console(stderr=True).print(
-            f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
-        )
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-def _constructor(kind: Any) -> Callable[..., Any]:
-    if isinstance(kind, dict):
-        return _group(kind)
-    return kind
-
-
-def _group(kinds: dict[str, Any]) -> Callable[..., Any]:
-    def group() -> None: ...
-
-    group.__doc__ = "Commands: " + ", ".join(kinds)
-    return group
 
 
 def _absolute(path: str | None) -> str | None:
@@ -295,9 +167,11 @@ def show(summary: dict[str, Any], out: Path) -> None:
         f"{summary['online_samples']} online samples per seed; policies chosen without the reward"
     )
     console.print(table)
+    picture = out / "curves.png"
+    drawn = str(picture) if picture.exists() else "not drawn, install ilfo[report]"
     console.print(
         f"{seconds['total']:.0f} s (compiling {seconds['compile']:.0f} s)  "
-        f"run directory: {out}  learning curves: {out / 'curves.png'}",
+        f"run directory: {out}  learning curves: {drawn}",
         markup=False,
         highlight=False,
         soft_wrap=True,

@@ -1,0 +1,57 @@
+"""The command `ilfo`. Every option's help is the text under its field."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import tyro
+from rich.console import Console
+
+from ilfo.cli import bench, demos, runs
+
+COMMANDS: dict[str, Any] = {
+    "train": runs.Train,
+    "resume": runs.Resume,
+    "evaluate": runs.Evaluate,
+    "settings": runs.Settings,
+    "demos": {"inspect": demos.Inspect},
+    "expert": {"train": demos.TrainExpert},
+    "bench": {"run": bench.BenchRun, "table": bench.BenchTable},
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; what the user can mend ends in one line, anything else in a traceback."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    commands, program = COMMANDS, "ilfo"
+    while arguments and isinstance(commands.get(arguments[0]), dict):
+        program, commands = f"{program} {arguments[0]}", commands[arguments.pop(0)]
+    command = tyro.extras.subcommand_cli_from_dict(
+        {name: _constructor(kind) for name, kind in commands.items()},
+        prog=program,
+        description=__doc__,
+        args=arguments,
+    )
+    try:
+        command.run()
+    except (ValueError, OSError, FloatingPointError, gymnasium.error.Error) as error:
+        Console(stderr=True).print(
+            f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _constructor(kind: Any) -> Callable[..., Any]:
+    if isinstance(kind, dict):
+        return _group(kind)
+    return kind
+
+
+def _group(kinds: dict[str, Any]) -> Callable[..., Any]:
+    def group() -> None: ...
+
+    group.__doc__ = "Commands: " + ", ".join(kinds)
+    return group

@@ -1,0 +1,171 @@
+"""Recordings: the first episodes that were started, and a card that says what they are."""
+
+import io
+import itertools
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ilfo.demonstrations import Demonstrations
+from ilfo.environments.factory import factory
+from ilfo.environments.spaces import action_space
+from ilfo.environments.tasks import Task
+from ilfo.evaluate import play
+from ilfo.experts import record as module
+from ilfo.experts.record import record, train_and_record
+from ilfo.experts.train import Progress
+from ilfo.policies.host import HostPolicy
+from ilfo.policies.mlp import MLPPolicy
+from ilfo.randomness import Purpose
+from ilfo.run import versions
+from ilfo.types import Normaliser
+from tests.counting import LIMIT, Counting, counting
+
+HORIZON = 6
+MADE = {kind: factory(lambda kind=kind: Counting(kind), HORIZON) for kind in ("discrete", "box")}
+
+
+def policy(kind="discrete"):
+    return MLPPolicy(width=8, depth=1, initial_log_std=0.5).init(
+        2, action_space(MADE[kind].action_space), Normaliser.identity(2), key=jax.random.key(1)
+    )
+
+
+def recorded(kind="discrete", episodes=13, seed=4, card=None):
+    return record(MADE[kind], policy(kind), seed=seed, episodes=episodes, card=card or {})
+
+
+def trajectories(demonstrations):
+    return [
+        (each.states.tobytes(), each.terminal, each.actions.tobytes()) for each in demonstrations
+    ]
+
+
+@pytest.mark.parametrize("kind", ["discrete", "box"])
+def test_states_and_actions_are_those_of_whole_episodes(kind):
+    demonstrations = recorded(kind)
+    assert demonstrations.count() == 13
+    for trajectory in demonstrations:
+        position, tag = trajectory.states.T
+        assert position[0] in (0, 1, 2)
+        assert (tag == tag[0]).all()
+        moves = 1 + trajectory.actions.reshape(len(position) - 1)  # in the environment's units
+        np.testing.assert_allclose(np.diff(position), moves, atol=1e-5)
+        assert trajectory.terminal == (position[-1] >= LIMIT)
+        assert (position[:-1] < LIMIT).all()
+        assert trajectory.terminal or len(position) == HORIZON + 1
+
+
+def test_endings_and_time_limits_both_occur():
+    flags = [trajectory.terminal for trajectory in recorded()]
+    assert 0 < sum(flags) < len(flags)
+
+
+def test_the_first_episodes_started_are_recorded_not_the_first_to_finish():
+    many, few = recorded(episodes=13), recorded(episodes=7)
+    assert len(set(many.lengths.tolist())) > 1
+    assert trajectories(few) == trajectories(many)[:7]
+    alone = play(
+        [counting("discrete", HORIZON)],
+        HostPolicy.single(policy()),
+        action_space(MADE["discrete"].action_space),
+        episodes=13,
+        seed=4,
+        purpose=Purpose.RECORD,
+        greedy=False,
+    )
+    for trajectory, episode in zip(many, alone, strict=True):
+        np.testing.assert_array_equal(trajectory.states, episode.states)
+
+
+def test_same_seed_same_bits():
+    first, again, other = (trajectories(recorded("box", seed=seed)) for seed in (4, 4, 5))
+    assert first == again
+    assert not set(first) & set(other)
+
+
+def test_the_card_says_what_was_measured():
+    demonstrations = recorded(card={"task": "counting", "seed": "forged"})
+    totals = [each.states[1:, 0].sum() for each in demonstrations]
+    np.testing.assert_allclose(demonstrations.returns, totals, rtol=1e-6)
+    card = demonstrations.metadata
+    assert {name: card[name] for name in ("task", "environment", "horizon", "seed")} == {
+        "task": "counting",
+        "environment": "Counting",
+        "horizon": HORIZON,
+        "seed": 4,
+    }
+    assert card["expert_return"] == demonstrations.expert_return == pytest.approx(np.mean(totals))
+    assert card["expert_return_std"] == pytest.approx(np.std(totals))
+    assert card["versions"] == versions()
+    # a time limit of six: at most 2 + 2 · 6 in the last step, at least 1 in the first
+    for name in ("expert_return_greedy", "random_return"):
+        assert 1 + 2 + 3 < card[name] < 9 * HORIZON
+    assert card["expert_return_greedy"] != card["expert_return"] != card["random_return"]
+
+
+# Training until it is good enough
+
+
+def stand_in(returns):
+    """Experts whose returns are known, in the place of training them."""
+
+    def train(make, *, horizon, seed):
+        assert horizon == HORIZON
+        for number in itertools.count():
+            yield Progress(number + 1, 100 * (number + 1), returns[number], policy())
+
+    return train
+
+
+@pytest.fixture
+def task():
+    name = "TestCounting-v0"
+    gym.register(name, Counting, max_episode_steps=HORIZON)
+    yield Task("counting", name, lambda state: state[0] >= LIMIT, 30.0, 2, 100)
+    del gym.registry[name]
+
+
+def test_the_first_policy_that_is_good_enough_is_recorded(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train", stand_in([10.0, 29.9, 30.0, 50.0]))
+    printed, out = io.StringIO(), tmp_path / "demos.npz"
+    train_and_record(task, out, 4, 13, Console(file=printed))
+    demonstrations = Demonstrations.load(out, actions=True)
+    assert trajectories(demonstrations) == trajectories(recorded())
+    card = demonstrations.metadata
+    assert card["expert_samples"] == 300
+    assert card["task"] == "counting"
+    assert card["rebuild"] == "ilfo expert train counting --seed 4 --episodes 13 --out FILE"
+    lines = printed.getvalue().splitlines()
+    assert lines[:3] == [
+        "samples 100  return 10.0",
+        "samples 200  return 29.9",
+        "samples 300  return 30.0",
+    ]
+    assert lines[3:] == [
+        f"recorded 13 trajectories, mean return {demonstrations.expert_return:.1f}"
+    ]
+
+
+def test_a_file_that_exists_is_left_alone_before_any_training(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train", stand_in([]))  # to ask it for an expert is an error
+    out = tmp_path / "demos.npz"
+    out.write_bytes(b"precious")
+    with pytest.raises(FileExistsError, match=r"demos\.npz exists already"):
+        train_and_record(task, out, 0, 2, Console(file=io.StringIO()))
+    assert out.read_bytes() == b"precious"
+
+
+def test_training_and_recording_can_be_repeated(task, tmp_path, cache_home):
+    """With the real training; its first policy is good enough here."""
+    easy = Task("counting", task.environment, task.terminal, 0.0, 2, 100)
+    found = []
+    for name in ("first.npz", "second.npz"):
+        train_and_record(easy, tmp_path / name, 0, 3, Console(file=io.StringIO()))
+        found.append(Demonstrations.load(tmp_path / name, actions=True))
+    assert trajectories(found[0]) == trajectories(found[1])
+    assert found[0].metadata == found[1].metadata
+    assert found[0].metadata["expert_samples"] == 8 * HORIZON
