@@ -1,11 +1,12 @@
 """A sweep of one tiny cell: run, keep, skip, tabulate."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ilfo.experiments.analysis import interval, sweep_table
+from ilfo.experiments.analysis import as_markdown, as_table, interval, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS, place_error, record_goal, record_hold, steps_taken
 from ilfo.experiments.runner import find_sweep, result_files, run_cell
@@ -44,8 +45,20 @@ def test_a_second_call_changes_nothing_measured(ran):
 def test_table_has_a_row_per_cell_with_results(ran):
     cell, folder = ran
     other = Cell("missing", cell.order)
-    table = sweep_table("sweep", (cell, other), folder / "results")
-    assert list(table.columns[0].cells) == ["tiny"]
+    header, row = sweep_rows("sweep", (cell, other), folder / "results")
+    assert row[0] == "tiny"
+    assert len(row) == len(header)
+    assert list(as_table([header, row]).columns[0].cells) == ["tiny"]
+    lines = as_markdown([header, row]).splitlines()
+    assert [line.count("|") for line in lines] == [len(header) + 1] * 3
+
+
+def test_the_table_shows_the_worst_seed_beside_the_expert():
+    """Of the committed results: MountainCar in at most 1.25 times the expert's steps."""
+    cells = [cell for cell in find_sweep("core") if cell.name == "goal"]
+    _, row = sweep_rows("core", cells, Path(__file__).parents[2] / "results")
+    worst, expert = map(float, row[-2:])
+    assert 100 < expert < worst <= 1.25 * expert
 
 
 def test_interval_covers_the_mean_of_known_values():

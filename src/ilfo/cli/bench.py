@@ -7,7 +7,7 @@ import tyro
 
 from ilfo import machine
 from ilfo.cli.console import console
-from ilfo.experiments.analysis import sweep_table
+from ilfo.experiments.analysis import as_markdown, as_table, sweep_rows
 from ilfo.experiments.runner import find_sweep, result_files, run_cell
 from ilfo.logging import Progress
 
@@ -46,5 +46,12 @@ class BenchTable:
     results: Path = Path("results")
     """Where result files are kept."""
 
+    markdown: bool = False
+    """Print it for a page of documentation instead of a terminal."""
+
     def run(self) -> None:
-        console.print(sweep_table(self.sweep, find_sweep(self.sweep), self.results))
+        rows = sweep_rows(self.sweep, find_sweep(self.sweep), self.results)
+        if self.markdown:
+            print(as_markdown(rows))
+        else:
+            console.print(as_table(rows))

@@ -20,18 +20,34 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
     return float(low), float(high)
 
 
-def sweep_table(sweep: str, cells: Sequence[Cell], results: Path) -> Table:
-    """One row per cell that has results: means with intervals, and the worst seed."""
-    table = Table("cell", "seeds", "greedy score", "worst", "stochastic", "samples")
-    measured = any(cell.measure for cell in cells)
-    if measured:
-        for name in ("measured", "worst", "expert's"):
-            table.add_column(name)
+HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "samples")
+MEASURED = ("measured", "worst", "expert's")
+
+
+def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
+    """A header, then a row per cell that has results: means with intervals, and the worst seed."""
+    header = HEADER + (MEASURED if any(cell.measure for cell in cells) else ())
+    rows = [header]
     for cell in cells:
         files = [path for path in result_files(results, sweep, cell) if path.exists()]
         if files:
             found = [json.loads(path.read_text()) for path in files]
-            table.add_row(cell.name, *_scores(found), *_measure(cell, found))
+            row = (cell.name, *_scores(found), *_measure(cell, found))
+            rows.append(row + ("",) * (len(header) - len(row)))
+    return rows
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """For a page of documentation."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+
+
+def as_table(rows: Sequence[Sequence[str]]) -> Table:
+    """For a terminal."""
+    table = Table(*rows[0])
+    for row in rows[1:]:
+        table.add_row(*row)
     return table
 
 
