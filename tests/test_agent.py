@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from ilfo import MobILE, checkpoint
-from ilfo.divergence import DivergenceError
 from ilfo.checkpoint import CheckpointError
 from ilfo.config import ConfigError
 from ilfo.demonstrations import Demonstrations
+from ilfo.divergence import DivergenceError
 from ilfo.logging import Callback
 from ilfo.policies.host import HostPolicy
 from tests.conftest import ITERATIONS

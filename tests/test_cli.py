@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from ilfo import machine
-from ilfo.divergence import DivergenceError
 from ilfo.cli import COMMANDS, main, runs
+from ilfo.divergence import DivergenceError
 from ilfo.mobile import Settings
 from ilfo.settings_help import field_texts, walk
 from tests.small import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations

@@ -16,9 +16,9 @@ import pytest
 
 from ilfo import MobILE, launch
 from ilfo.agent import Agent
-from ilfo.divergence import DivergenceError
 from ilfo.checkpoint import CheckpointError
 from ilfo.demonstrations import Demonstrations
+from ilfo.divergence import DivergenceError
 from ilfo.environments.tasks import find_task
 from ilfo.launch import Order, TrainingError, apply_change, load_best, resume, start
 from ilfo.logging import Callback

@@ -104,3 +104,13 @@ def test_another_seed_another_expert(trained):
     assert all(a != b for a, b in zip(other.policies, trained.policies, strict=True))
     seeds = [set(each.environments[0].seeds) - {None} for each in (trained, other)]
     assert not seeds[0] & seeds[1]
+
+
+def test_each_seed_begins_with_a_policy_of_its_own():
+    class Idle(TRPO):
+        def update(self, state, batch, *, key):
+            return state, {}
+
+    given = SMALL | {"planner": Idle(critic=CRITIC), "episodes": 1}
+    firsts = [bits(next(train(Picky, seed=seed, **given)).policy) for seed in (0, 1, 0)]
+    assert firsts[0] == firsts[2] != firsts[1]
