@@ -116,7 +116,7 @@ def make_iteration(
         sizes=sizes,
         settings=settings,
         problem=problem,
-        expert=Expert(features.mean(0), demonstrated[:, 0]),
+        expert=Expert(features.mean(0), demonstrated[:, 0], demonstrated[:, 1]),
         state=eqx.tree_at(lambda s: s.buffer, state, buffer),
         rollout=_as_rollout(transitions, age, REAL_STREAMS, sizes.horizon),
     )

@@ -61,3 +61,13 @@ def test_a_model_that_is_sure_of_everything_gives_nothing():
 def test_no_bonus_is_zero_everywhere():
     bonus = NoBonus().fit(Known(), filled([1.0], [0.0]))
     np.testing.assert_array_equal(bonus(jnp.array([0.0, 1.0, 1e30])), 0)
+
+
+@pytest.mark.parametrize("spec", [BufferNormalised(), NoBonus()], ids=["normalised", "none"])
+def test_where_the_model_has_no_answer_nothing_is_to_be_explored(spec):
+    """Neither in the buffer, where one such step would spoil the scale, nor in a rollout."""
+    buffer = filled([2.0, np.nan, np.inf], [0.0, 0.0, 0.0])
+    bonus = spec.fit(Known(), buffer)
+    assert not np.isnan(bonus.limit)
+    scale = 0.0 if isinstance(spec, NoBonus) else 0.5
+    np.testing.assert_array_equal(bonus(jnp.array([jnp.nan, jnp.inf, 1.0])), [0, 0, scale])

@@ -13,13 +13,12 @@ from tests.small import CHANGES, HORIZON, STEP
 
 ITERATIONS, KILLED_AT, SEEDS = 6, 3, 2
 
-# Two devices whatever the machine has: seeds that share one would take turns.
 COMMAND = """
-import functools, runpy
-from ilfo import machine
-machine.set_up = functools.partial(machine.set_up, 2)
+import runpy
 runpy.run_module("ilfo", run_name="__main__")
 """
+# Two devices whatever the machine has: seeds that share one would take turns.
+DEVICES = ("--devices", "2")
 # Time to be killed in, between the rows of an iteration and its checkpoints and behind them.
 SLOWLY = """
 import time
@@ -44,7 +43,13 @@ def training(demos: Path, out: Path) -> list[str]:
         "--total-timesteps": ITERATIONS * STEP,
         "--out": out,
     }
-    return ["train", *(str(x) for pair in options.items() for x in pair), "--set", *CHANGES]
+    return [
+        "train",
+        *DEVICES,
+        *(str(x) for pair in options.items() for x in pair),
+        "--set",
+        *CHANGES,
+    ]
 
 
 def run_to_the_end(arguments: list[str], environment: dict[str, str]) -> None:
@@ -78,6 +83,7 @@ def test_two_seeds_on_two_devices_survive_a_kill(cache_home, demos_file, tmp_pat
         "XDG_CACHE_HOME": str(cache_home),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
+    environment.pop("XLA_FLAGS", None)  # compiled as users have it, not as the other tests
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     run_to_the_end(training(demos_file, whole), environment)
     kill_in_the_middle(training(demos_file, killed), killed, environment)
@@ -88,7 +94,7 @@ def test_two_seeds_on_two_devices_survive_a_kill(cache_home, demos_file, tmp_pat
     assert len(before) < len(expected)
     assert not (killed / "summary.json").exists()
 
-    run_to_the_end(["resume", str(killed)], environment)
+    run_to_the_end(["resume", str(killed), *DEVICES], environment)
     assert (killed / "metrics.csv").read_bytes() == expected
     read = lambda run, name: json.loads((run / name).read_text())
     assert read(killed, "summary.json")["seeds"] == read(whole, "summary.json")["seeds"]

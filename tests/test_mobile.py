@@ -14,9 +14,9 @@ from ilfo.bonus import AbstractBonus, BufferNormalised, FittedBonus, NoBonus
 from ilfo.demonstrations import Demonstrations
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
+from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.factory import factory
 from ilfo.environments.spaces import BoxActions, DiscreteActions
-from ilfo.environments.tasks import cartpole_terminal
 from ilfo.expert import Expert
 from ilfo.mobile import Settings, improve, init, judge
 from ilfo.parallel import one_seed
@@ -293,7 +293,7 @@ def first_two(state):
 BOX = BoxActions((-1.0, -2.0), (1.0, 2.0), (2,))
 COMBINATIONS = {
     "known ending": (
-        {"termination": KnownTermination(cartpole_terminal)},
+        {"termination": KnownTermination(cartpole_ends)},
         DiscreteActions(2),
         None,
     ),
@@ -352,7 +352,7 @@ def test_an_iteration_keeps_the_kind_of_every_array(name):
         elapsed=array(count, HORIZON, dtype=jnp.int32),
     )
     starts = array(5, dim) if feature_map is None else None
-    expert = Expert(array(state.discriminator.psi.size), starts)
+    expert = Expert(array(state.discriminator.psi.size), starts, starts)
     after, log = eqx.filter_eval_shape(
         lambda *args: improve(settings, problem, *args), state, rollout, expert
     )
@@ -382,7 +382,7 @@ def test_demonstrations_of_a_feature_and_a_known_ending(cache_home):
     seen = Demonstrations.from_arrays(
         [each.states[:, :2] for each in expert], terminal=[each.terminal for each in expert]
     )
-    settings = replace(SETTINGS, termination=KnownTermination(cartpole_terminal))
+    settings = replace(SETTINGS, termination=KnownTermination(cartpole_ends))
     agent = small_agent(expert=seen, settings=settings, seeds=1, feature_map=first_two)
     agent.learn(2 * STEP)
     state = one_seed(agent.state, 0)

@@ -44,11 +44,23 @@ def test_a_weight_counts_like_repeated_rows_in_any_unit(unit):
     np.testing.assert_allclose(weighted.scale, repeated.std(0), rtol=1e-5)
 
 
-def test_a_constant_dimension_gets_the_floor_of_the_largest_deviation():
+def test_a_dimension_of_another_unit_keeps_its_own_scale():
+    x = rows() * np.array([1e4, 1.0, 1.0])
+    fitted = Normaliser.fit(x, jnp.ones(50))
+    np.testing.assert_allclose(fitted.scale, x.std(0), rtol=1e-4)
+
+
+def test_what_is_nothing_beside_the_others_is_not_blown_up():
+    x = rows() * np.array([1.0, 1e-9, 1.0])
+    fitted = Normaliser.fit(x, jnp.ones(50))
+    assert fitted.scale[1] == pytest.approx(1e-6 * x.std(0).max(), rel=1e-4)
+
+
+def test_a_constant_dimension_gets_the_floor_of_its_own_size():
     x = rows()
     x[:, 1] = 7.0
     fitted = Normaliser.fit(x, jnp.ones(50), floor=0.01)
-    assert fitted.scale[1] == pytest.approx(0.01 * x[:, 0].std(), rel=1e-5)
+    assert fitted.scale[1] == pytest.approx(0.01 * 7.0, rel=1e-5)
     assert fitted.scale[2] == pytest.approx(x[:, 2].std(), rel=1e-5)
     np.testing.assert_allclose(fitted(x)[:, 1], 0, atol=1e-3)
 

@@ -124,7 +124,7 @@ def remembered(reached, starts=(), capacity=8) -> Buffer:
 
 def expert(*states) -> Expert:
     starts = jnp.asarray(states, jnp.float32) if states else None
-    return Expert(jnp.zeros(3), starts)
+    return Expert(jnp.zeros(3), starts, starts)
 
 
 SCALES = Normaliser(jnp.array([1.0, 0.0]), jnp.array([2.0, 10.0]))

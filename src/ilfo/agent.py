@@ -76,6 +76,11 @@ class Agent(abc.ABC):
         horizon: int | None = None,
         feature_map: Callable[[Array], Array] | None = None,
     ):
+        if not isinstance(demonstrations, Demonstrations):
+            raise ValueError(
+                f"demonstrations are {demonstrations!r}, but must be ilfo.Demonstrations; make "
+                "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
+            )
         self.settings = self.default_settings() if settings is None else settings
         self.seeds = _seed_numbers(seeds)
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
@@ -134,11 +139,11 @@ class Agent(abc.ABC):
         self.check_budget(total_timesteps)
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         start = time.perf_counter()
-        self._prepare()
-        self.seconds["compile"] += time.perf_counter() - start
         try:
             for each in callbacks:
                 each.on_start(self)
+            self._prepare()
+            self.seconds["compile"] += time.perf_counter() - start
             while self.online_samples + self.samples_per_iteration <= total_timesteps:
                 log = self._iterate() | {
                     "total_timesteps": total_timesteps,
@@ -201,11 +206,11 @@ class Agent(abc.ABC):
             self.state.discriminator,
             self.problem.horizon,
         )
-        starts = None
+        starts, reached = None, None
         if self.problem.feature_map is None:
-            borrowed = sample[:STARTS, 0]
-            starts = jnp.broadcast_to(borrowed, (len(self.seeds), *borrowed.shape))
-        self._expert = Expert(features, starts)
+            for_each_seed = lambda x: jnp.broadcast_to(x, (len(self.seeds), *x.shape))
+            starts, reached = for_each_seed(sample[:STARTS, 0]), for_each_seed(sample[:, 1])
+        self._expert = Expert(features, starts, reached)
 
     def _initial(self, sample: Array) -> Any:
         def make(sample, key):
@@ -297,19 +302,22 @@ class Agent(abc.ABC):
         environment: Environment | None = None,
         demonstrations: Demonstrations | None = None,
         functions: Mapping[str, Callable] | None = None,
+        components: Sequence[type] = (),
     ) -> "Agent":
         """An agent as it was saved. It can predict at once; with the environment it can also play,
         and with the demonstrations go on learning.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them
-        by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`.
+        by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`;
+        and the classes of components of your own: `components=[MyPlanner]`.
         """
         meta = checkpoint.read_meta(path)
         if meta.get("method") != cls.method:
             raise checkpoint.CheckpointError(
                 f"{path} holds an agent of method {meta.get('method')!r}, not {cls.method!r}"
             )
-        agent = cls._from_description(meta, FUNCTIONS | dict(functions or {}))
+        classes = COMPONENTS | {kind.__name__: kind for kind in (*components, cls.default_settings)}
+        agent = cls._from_description(meta, classes, FUNCTIONS | dict(functions or {}))
         agent._demonstrations = demonstrations
         if environment is not None:
             made, was = factory(environment, agent.problem.horizon), agent.problem
@@ -327,11 +335,10 @@ class Agent(abc.ABC):
         return agent
 
     @classmethod
-    def _from_description(cls, meta: Mapping[str, Any], functions) -> "Agent":
+    def _from_description(cls, meta: Mapping[str, Any], classes, functions) -> "Agent":
         agent = cls.__new__(cls)
-        classes = COMPONENTS | {cls.default_settings.__name__: cls.default_settings}
         agent.settings = config.from_dict(meta["settings"], classes, functions)
-        agent.problem = config.from_dict(meta["problem"], COMPONENTS, functions)
+        agent.problem = config.from_dict(meta["problem"], classes, functions)
         agent.seeds = tuple(meta["seeds"])
         agent.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
         agent._factory, agent._demonstrations, agent.state = None, None, None

@@ -16,12 +16,16 @@ from ilfo.dynamics.base import AbstractModel
 
 
 class FittedBonus(eqx.Module):
-    """b(σ) = min(1, σ / limit)."""
+    """b(σ) = min(1, σ / limit).
+
+    Where a model has no answer (σ is not finite) there is nothing to explore: b is 0.
+    """
 
     limit: Float[Array, ""]
 
     def __call__(self, uncertainty: Float[Array, "*n"]) -> Float[Array, "*n"]:
-        return jnp.minimum(1.0, uncertainty / self.limit)
+        known = jnp.isfinite(uncertainty)
+        return jnp.minimum(1.0, jnp.where(known, uncertainty, 0.0) / self.limit)
 
 
 class AbstractBonus(eqx.Module):
@@ -35,7 +39,8 @@ class BufferNormalised(AbstractBonus):
     def fit(self, model, buffer):
         seen = buffer.recent.items
         uncertainty = jax.vmap(model.uncertainty)(seen.state, seen.action)
-        largest = jnp.max(jnp.where(buffer.recent.valid, uncertainty, 0.0))
+        counts = buffer.recent.valid & jnp.isfinite(uncertainty)
+        largest = jnp.max(jnp.where(counts, uncertainty, 0.0))
         return FittedBonus(jnp.maximum(largest, 1e-12))
 
 

@@ -22,5 +22,7 @@ def require_share(spec: Any, *names: str) -> None:
 def _require(spec: Any, names: tuple[str, ...], holds, rule: str) -> None:
     for name in names:
         value = getattr(spec, name)
+        if isinstance(value, str) or value is None:
+            raise ValueError(f"{type(spec).__name__}.{name} is {value!r}, but {rule}")
         if isinstance(value, int | float) and not (math.isfinite(value) and holds(value)):
             raise ValueError(f"{type(spec).__name__}.{name} is {value}, but {rule}")

@@ -33,6 +33,8 @@ class Expert(eqx.Module):
     starts: Float[Array, "n S"] | None
     """Demonstrated states to begin imagined trajectories from; None when the demonstrations hold
     a feature of the state instead."""
+    reached: Float[Array, "m S"] | None
+    """A sample of the states that demonstrated steps lead to, terminal ones included."""
 
 
 def sample_steps(

@@ -150,9 +150,20 @@ def resume(
         agent = order.agent()
         agent.check_budget(order.budget)
         _check_settings(run, agent)
+        last = run.path_of("last")
+        done = max((row["iteration"] for row in run.rows("metrics")), default=0)
+        if not last.exists() and done > 1:
+            raise RunError(
+                f"{last} is missing although {done} iterations are on record; put it back, or "
+                "start a new run"
+            )
+        if order.budget < (done - 1) * agent.samples_per_iteration:
+            raise RunError(
+                f"{path} has taken {done * agent.samples_per_iteration} samples per seed already, "
+                f"more than the {order.budget} that were asked for"
+            )
         # written down at once: should this process be killed too, the next one knows the budget
         run.update_config({"order": _plain(order)})
-        last = run.path_of("last")
         done = 0
         if last.exists():
             agent = type(agent).load(last, order.environment(), agent.demonstrations)
@@ -204,7 +215,13 @@ def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> 
     if run.config["machine"] != dict(machine):
         raise RunError(
             f"{run.path} was made with {run.config['machine']}, but this process has "
-            f"{dict(machine)}: results would differ in the last bits and then altogether"
+            f"{dict(machine)}: results would differ in the last bits and then altogether; "
+            "--devices sets the number of devices"
+        )
+    if run.config["commit"] and commit() and run.config["commit"] != commit():
+        raise RunError(
+            f"{run.path} was made by commit {run.config['commit']}, but this is {commit()}; check "
+            "that one out to resume it, or start a new run"
         )
     if run.config["demonstrations"] != fingerprint(order.demonstrations()):
         raise RunError(f"the demonstrations are not those that {run.path} was started with")

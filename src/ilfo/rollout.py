@@ -40,6 +40,7 @@ def collect(
     never a step. Returns the rollout as NumPy arrays (K, N, T, …) and the rewards (K, N, T).
     """
     k, n = len(seeds), len(environments) // len(seeds)
+    assert k * n == len(environments), "every seed has the same number of streams"
     noise = np.stack(
         [
             policy.draw_noise(np.random.default_rng([seed, Purpose.ACT, iteration]), (steps, n))

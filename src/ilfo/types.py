@@ -46,6 +46,10 @@ class Rollout(NamedTuple):
         return self.terminal | self.runaway
 
 
+NOTHING = 1e-6
+"""A deviation below this share of the largest one is none, whatever the units."""
+
+
 class Normaliser(eqx.Module):
     """An affine map to unit scale and back."""
 
@@ -64,15 +68,18 @@ class Normaliser(eqx.Module):
     ) -> "Normaliser":
         """Mean and standard deviation of the weighted rows.
 
-        A dimension that hardly moves is scaled as if its deviation were `floor` of the largest
-        one: without that, a constant dimension would turn rounding noise into features.
+        A dimension that hardly moves is scaled as if its deviation were `floor` of its own size:
+        without that, a constant dimension would turn rounding noise into features. Units differ
+        between dimensions, so the others only tell what is nothing at all.
         """
         total = weight.sum()
         total = jnp.where(total > 0, total, 1.0)
         mean = (weight[:, None] * x).sum(0) / total
         std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
+        size = jnp.sqrt((weight[:, None] * x**2).sum(0) / total)
         largest = std.max()
-        return Normaliser(mean, jnp.where(largest > 0, jnp.maximum(std, floor * largest), 1.0))
+        least = jnp.maximum(floor * size, min(floor, NOTHING) * largest)
+        return Normaliser(mean, jnp.where(largest > 0, jnp.maximum(std, least), 1.0))
 
     @staticmethod
     def identity(dim: int) -> "Normaliser":

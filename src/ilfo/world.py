@@ -40,9 +40,7 @@ class World(eqx.Module):
     def bonuses(self, actions: ActionSpace, rollout: Rollout) -> Float[Array, "N T"]:
         """What each step earns for going where little is known."""
         executed = jax.vmap(jax.vmap(actions.execute))(rollout.action)
-        uncertainty = jax.vmap(jax.vmap(self.model.uncertainty))(rollout.state, executed)
-        # where the model has no answer there is nothing to explore: NaN would spread
-        return self.bonus(jnp.where(jnp.isnan(uncertainty), 0.0, uncertainty))
+        return self.bonus(jax.vmap(jax.vmap(self.model.uncertainty))(rollout.state, executed))
 
 
 def trusted_radius(
@@ -51,8 +49,8 @@ def trusted_radius(
     """A multiple of the largest normalised norm that was visited or demonstrated."""
     norm = lambda x: jnp.sqrt((normaliser(x) ** 2).sum(-1))
     radius = jnp.where(buffer.recent.valid, norm(buffer.recent.items.next_state), 0).max()
-    if expert.starts is not None:
-        radius = jnp.maximum(radius, norm(expert.starts).max())
+    if expert.reached is not None:
+        radius = jnp.maximum(radius, norm(expert.reached).max())
     return multiple * radius
 
 

@@ -3,7 +3,8 @@ import jax
 import numpy as np
 import pytest
 
-from ilfo.environments.tasks import TASKS, cartpole_terminal, find_task
+from ilfo.environments.endings import cartpole_ends
+from ilfo.environments.tasks import TASKS, find_task
 
 
 def random_episodes(name: str, episodes: int):
@@ -29,7 +30,7 @@ def random_episodes(name: str, episodes: int):
 def test_cartpole_ends_where_gymnasium_ends_it():
     states, ended = random_episodes("CartPole-v1", 300)
     assert ended.sum() == 300
-    np.testing.assert_array_equal(jax.vmap(cartpole_terminal)(states), ended)
+    np.testing.assert_array_equal(jax.vmap(cartpole_ends)(states), ended)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -40,7 +41,7 @@ def test_cartpole_ends_at_the_edge_of_the_track_with_an_upright_pole(sign):
     ended = False
     while not ended:
         state, _, ended, _, _ = environment.step(int(sign > 0))
-        assert bool(cartpole_terminal(state)) == ended
+        assert bool(cartpole_ends(state)) == ended
     assert abs(state[0]) > 2.4
     assert abs(state[2]) < 0.2
 

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from dataclasses import replace
 
 import gymnasium as gym
 import jax
@@ -15,8 +16,8 @@ from ilfo.environments.spaces import action_space
 from ilfo.environments.tasks import Task
 from ilfo.evaluate import play
 from ilfo.experts import record as module
-from ilfo.experts.record import record, train_and_record
-from ilfo.experts.train import Progress
+from ilfo.experts.record import NoExpertError, record, train_and_record
+from ilfo.experts.train import Plan, Progress, plan_for
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.randomness import Purpose
@@ -113,7 +114,7 @@ def test_the_card_says_what_was_measured():
 def stand_in(returns):
     """Experts whose returns are known, in the place of training them."""
 
-    def train(make, *, horizon, seed):
+    def train(make, *, horizon, seed, plan):
         assert horizon == HORIZON
         for number in itertools.count():
             yield Progress(number + 1, 100 * (number + 1), returns[number], policy())
@@ -125,23 +126,37 @@ def stand_in(returns):
 def task():
     name = "TestCounting-v0"
     gym.register(name, Counting, max_episode_steps=HORIZON)
-    yield Task("counting", name, lambda state: state[0] >= LIMIT, 30.0, 2, 100)
+    yield Task(
+        name="counting",
+        environment=name,
+        horizon=HORIZON,
+        observation="a number that grows and one that stays",
+        reward="the first",
+        terminal=lambda state: state[0] >= LIMIT,
+        reset="0, 1 or 2",
+        expert_return=30.0,
+        demonstrations=2,
+        budget=100,
+    )
     del gym.registry[name]
 
 
 def test_the_first_policy_that_is_good_enough_is_recorded(task, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "train", stand_in([10.0, 29.9, 30.0, 50.0]))
+    monkeypatch.setattr(module, "train", stand_in([30.0, 29.9, 30.0, 50.0]))
+    verdicts = iter([False, True])  # the first was only lucky
+    monkeypatch.setattr(module, "_confirmed", lambda *_: next(verdicts))
     printed, out = io.StringIO(), tmp_path / "demos.npz"
     train_and_record(task, out, 4, 13, Console(file=printed))
     demonstrations = Demonstrations.load(out, actions=True)
     assert trajectories(demonstrations) == trajectories(recorded())
     card = demonstrations.metadata
-    assert card["expert_samples"] == 300
+    assert card["training"]["samples"] == 300
+    assert card["training"]["curve"] == [[100, 30.0], [200, 29.9], [300, 30.0]]
     assert card["task"] == "counting"
     assert card["rebuild"] == "ilfo expert train counting --seed 4 --episodes 13 --out FILE"
     lines = printed.getvalue().splitlines()
     assert lines[:3] == [
-        "samples 100  return 10.0",
+        "samples 100  return 30.0",
         "samples 200  return 29.9",
         "samples 300  return 30.0",
     ]
@@ -161,11 +176,27 @@ def test_a_file_that_exists_is_left_alone_before_any_training(task, tmp_path, mo
 
 def test_training_and_recording_can_be_repeated(task, tmp_path, cache_home):
     """With the real training; its first policy is good enough here."""
-    easy = Task("counting", task.environment, task.terminal, 0.0, 2, 100)
+    easy = replace(task, expert_return=0.0)
     found = []
     for name in ("first.npz", "second.npz"):
         train_and_record(easy, tmp_path / name, 0, 3, Console(file=io.StringIO()))
         found.append(Demonstrations.load(tmp_path / name, actions=True))
     assert trajectories(found[0]) == trajectories(found[1])
-    assert found[0].metadata == found[1].metadata
-    assert found[0].metadata["expert_samples"] == 8 * HORIZON
+    cards = [each.metadata for each in found]
+    assert [card["training"].pop("seconds") > 0 for card in cards] == [True, True]
+    assert cards[0] == cards[1]
+    assert cards[0]["training"]["samples"] == plan_for(task).streams * HORIZON
+
+
+def test_confirming_takes_episodes_of_its_own(task):
+    made = factory(task.environment)
+    assert module._confirmed(replace(task, expert_return=0.0), made, policy(), 0)
+    assert not module._confirmed(replace(task, expert_return=1e9), made, policy(), 0)
+
+
+def test_an_expert_that_is_never_good_enough_is_given_up(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train", stand_in([10.0, 12.5, 11.0]))
+    out, plan = tmp_path / "demos.npz", Plan(limit=300)
+    with pytest.raises(NoExpertError, match=r"within 300 samples: the best return was 12\.5"):
+        train_and_record(task, out, 4, 13, Console(file=io.StringIO()), plan)
+    assert not out.exists()

@@ -15,6 +15,7 @@ COMMANDS: dict[str, Any] = {
     "resume": runs.Resume,
     "evaluate": runs.Evaluate,
     "settings": runs.Settings,
+    "tasks": runs.Tasks,
     "demos": {"inspect": demos.Inspect},
     "expert": {"train": demos.TrainExpert},
     "bench": {"run": bench.BenchRun, "table": bench.BenchTable},

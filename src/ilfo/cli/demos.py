@@ -32,11 +32,13 @@ class TrainExpert:
     """The task."""
     out: Path
     """File for the demonstrations; must not exist."""
-    seed: int = 0
-    """Seed of training and recording."""
+    seed: int | None = None
+    """Seed of training and recording; by default that of the bundled expert."""
     episodes: int = 50
     """Trajectories to record."""
 
     def run(self) -> None:
         machine.set_up()
-        train_and_record(find_task(self.task), self.out, self.seed, self.episodes, console)
+        task = find_task(self.task)
+        seed = task.expert_seed if self.seed is None else self.seed
+        train_and_record(task, self.out, seed, self.episodes, console)

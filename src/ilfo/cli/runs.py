@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ilfo import machine
 from ilfo.cli.console import console
-from ilfo.environments.tasks import find_task
+from ilfo.environments.tasks import TASKS, find_task
 from ilfo.evaluate import mean_return
 from ilfo.launch import Order, load_best, resume, start
 from ilfo.logging import Progress
@@ -48,6 +48,8 @@ class Train:
     `ilfo settings` lists them."""
     evaluate_every: int = 1
     """Measure the true return (for reporting only) every that many iterations."""
+    devices: int | None = None
+    """Seeds computed at the same time, one per core by default; part of what makes the bits."""
 
     def run(self) -> None:
         if self.task and (self.env or self.demos):
@@ -66,7 +68,8 @@ class Train:
             changes=self.set,
         )
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
-        summary = start(order, out, machine.set_up(), [Progress(console)], self.evaluate_every)
+        here = machine.set_up(self.devices)
+        summary = start(order, out, here, [Progress(console)], self.evaluate_every)
         show(summary, out)
 
 
@@ -78,10 +81,15 @@ class Resume:
     """The run's directory."""
     total_timesteps: int | None = None
     """A new budget of environment steps per seed; by default the run's own."""
+    devices: int | None = None
+    """As many as the run was started with; one per core by default."""
 
     def run(self) -> None:
         summary = resume(
-            self.run_directory, machine.set_up(), [Progress(console)], self.total_timesteps
+            self.run_directory,
+            machine.set_up(self.devices),
+            [Progress(console)],
+            self.total_timesteps,
         )
         show(summary, self.run_directory)
 
@@ -98,6 +106,8 @@ class Evaluate:
     """Seed of the episodes."""
 
     def run(self) -> None:
+        if self.episodes < 1:
+            raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
         agent = load_best(self.run_directory)
         table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
         for index, seed in enumerate(agent.seeds):
@@ -117,6 +127,29 @@ class Evaluate:
         if expert is not None:
             table.caption = f"expert {expert:.1f}"
         console.print(table)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tell what the tasks are that ship with demonstrations."""
+
+    def run(self) -> None:
+        for task in TASKS.values():
+            table = Table(show_header=False, box=None, title=task.name, title_justify="left")
+            ends = " ".join((task.terminal.__doc__ or "").split())
+            for label, text in (
+                ("environment", task.environment),
+                ("horizon", str(task.horizon)),
+                ("observation", task.observation),
+                ("reward", task.reward),
+                ("ends", ends),
+                ("first states", task.reset),
+                ("expert's return", f"about {task.expert_return:g}"),
+                ("demonstrations", f"{task.demonstrations} of 50 by default"),
+                ("online samples", f"{task.budget} by default"),
+            ):
+                table.add_row(label, text)
+            console.print(table, highlight=False)
 
 
 @dataclass(frozen=True)

@@ -127,10 +127,7 @@ class MMD(AbstractDiscriminator):
     ) -> MMDState:
         difference = policy_mean - expert_mean
         length = safe_norm(difference)
-        if self.form == "ball":
-            target = self.zeta * difference / length
-        else:
-            target = difference * jnp.minimum(1.0, self.zeta / length)
+        target = self.zeta * difference / length if self.form == "ball" else difference
         w = (1 - self.step) * state.w + self.step * target
         return MMDState(state.psi, w * jnp.minimum(1.0, self.zeta / safe_norm(w)))
 
@@ -139,9 +136,10 @@ class MMD(AbstractDiscriminator):
 
     def ending_costs(self, state: MMDState) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Cost per step in the absorbing state and in the runaway one."""
-        w = state.w * float(self.absorbing)
+        if not self.absorbing:
+            return jnp.zeros(()), jnp.zeros(())
         clip = lambda x: jnp.clip(x, self.clip_min, self.clip_max)
-        return clip(w[ABSORBED]), clip(w[RUNAWAY])
+        return clip(state.w[ABSORBED]), clip(state.w[RUNAWAY])
 
     def total_features(
         self, features: Float[Array, "N T D+2"], rollout: Rollout, occupancy: Occupancy

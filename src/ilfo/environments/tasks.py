@@ -1,25 +1,34 @@
-"""The tasks that ship with demonstrations: what `--task NAME` stands for."""
+"""The paper's tasks: what `--task NAME` stands for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from typing import Any
 
 from ilfo.demonstrations import Demonstrations
+from ilfo.environments.endings import cartpole_ends, hopper_ends, never_ends, walker2d_ends
+from ilfo.environments.registration import register_all
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     name: str
     environment: str
     """Gymnasium id."""
-    terminal: Callable[[Array], Array]
+    horizon: int
+    """Longest episode."""
+    observation: str
+    """What the numbers of a state are, in order."""
+    reward: str
+    terminal: Callable[[Any], Any]
     """Whether a state ends the episode: a pure function, the environment's own rule."""
+    reset: str
+    """The distribution of first states."""
     expert_return: float
-    """Mean return at which training of the bundled expert stops."""
+    """Mean return at which training of the bundled expert stops, about the paper's value."""
+    expert_seed: int = 0
+    """Seed of the bundled expert."""
     demonstrations: int
     """Trajectories used unless told otherwise (the paper's number)."""
     budget: int
@@ -27,22 +36,109 @@ class Task:
 
     @property
     def path(self) -> Path:
+        """The bundled demonstrations."""
         return Path(str(resources.files("ilfo.experts") / "data" / f"{self.name}.npz"))
 
     def load(self, trajectories: int | None = None) -> Demonstrations:
         """The first of the bundled trajectories; states only."""
         count = self.demonstrations if trajectories is None else trajectories
+        if not self.path.exists():
+            raise ValueError(
+                f"no demonstrations of {self.name} are bundled; train an expert with "
+                f"`ilfo expert train {self.name} --out FILE` and use --env {self.environment} "
+                "--demos FILE"
+            )
         return Demonstrations.load(self.path).take(count)
 
 
-def cartpole_terminal(state: Float[Array, "4"]) -> Bool[Array, ""]:
-    """|x| > 2.4 or |θ| > 12°, as in Gymnasium's CartPole."""
-    return (jnp.abs(state[0]) > 2.4) | (jnp.abs(state[2]) > 12 * jnp.pi / 180)
+register_all()
 
+CARTPOLE = "cart position, cart velocity, pole angle, pole's angular velocity"
+RUNNING = "2.5 (v_x + 1 - 0.001 |a|²)"
+NEAR_REST = "standing, every joint's position and velocity ± U(0.005)"
 
 TASKS = {
     task.name: task
-    for task in (Task("cartpole", "CartPole-v1", cartpole_terminal, 450.0, 10, 20_000),)
+    for task in (
+        Task(
+            name="cartpole",
+            environment="CartPole-v1",
+            horizon=500,
+            observation=CARTPOLE,
+            reward="1 per step",
+            terminal=cartpole_ends,
+            reset="each of the four numbers U(-0.05, 0.05)",
+            expert_return=450.0,
+            expert_seed=1,
+            demonstrations=10,
+            budget=20_000,
+        ),
+        Task(
+            name="cartpole-stochastic",
+            environment="ilfo/StochasticCartPole-v0",
+            horizon=200,
+            observation=f"{CARTPOLE}; N(0, 0.03²) is added to each after every step",
+            reward="1 per step",
+            terminal=cartpole_ends,
+            reset="each of the four numbers U(-0.05, 0.05)",
+            expert_return=175.0,
+            expert_seed=2,
+            demonstrations=20,
+            budget=30_000,
+        ),
+        Task(
+            name="reacher",
+            environment="ilfo/Reacher-v0",
+            horizon=50,
+            observation="cosines and sines of two joint angles, target x y, two angular "
+            "velocities, fingertip - target x y; 25 actions, five torques per joint",
+            reward="-distance of fingertip and target - |a|² (Reacher-v5)",
+            terminal=never_ends,
+            reset="angles ± U(0.1), velocities ± U(0.005), target uniform in a disc of radius 0.2",
+            expert_return=-10.0,
+            demonstrations=10,
+            budget=20_000,
+        ),
+        Task(
+            name="swimmer",
+            environment="ilfo/Swimmer-v0",
+            horizon=400,
+            observation="heading, two joint angles, velocity x y, three angular velocities",
+            reward="2.5 (v_x - 0.0001 |a|²)",
+            terminal=never_ends,
+            reset="straight, every position and velocity ± U(0.1)",
+            expert_return=38.0,
+            demonstrations=40,
+            budget=150_000,
+        ),
+        Task(
+            name="hopper",
+            environment="ilfo/Hopper-v0",
+            horizon=400,
+            observation="progress along x in the last step, height, angles of torso, thigh, leg, "
+            "foot; six velocities (x, height, the four angles) times the step's 0.02 s",
+            reward=RUNNING,
+            terminal=hopper_ends,
+            reset=NEAR_REST,
+            expert_return=3000.0,
+            demonstrations=10,
+            budget=200_000,
+        ),
+        Task(
+            name="walker2d",
+            environment="ilfo/Walker2d-v0",
+            horizon=400,
+            observation="progress along x in the last step, height, angles of torso, right thigh, "
+            "leg, foot, left thigh, leg, foot; nine velocities (x, height, the seven angles) times "
+            "the step's 0.02 s",
+            reward=RUNNING,
+            terminal=walker2d_ends,
+            reset=NEAR_REST,
+            expert_return=2000.0,
+            demonstrations=10,
+            budget=300_000,
+        ),
+    )
 }
 
 

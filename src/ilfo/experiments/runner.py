@@ -49,7 +49,7 @@ def run_cell(
             cell.record().save(demos)
         order = replace(order, demos=str(demos.resolve()))
     directory = runs / sweep / cell.name
-    if directory.exists():
+    if (directory / "config.json").exists():
         _check_order(directory, order)
         summary = resume(directory, machine, callbacks)
     else:

@@ -1,5 +1,6 @@
 """From a trained expert to a file of demonstrations with its card."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from ilfo.config import to_dict
 from ilfo.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory, factory
 from ilfo.environments.spaces import action_space
 from ilfo.environments.tasks import Task
 from ilfo.evaluate import mean_return, play
-from ilfo.experts.train import train
+from ilfo.experts.train import Plan, plan_for, train
+from ilfo.machine import commit
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
 from ilfo.randomness import Purpose
@@ -20,25 +23,61 @@ from ilfo.run import versions
 from ilfo.scores import random_return
 
 
-def train_and_record(task: Task, out: Path, seed: int, episodes: int, console: Console) -> None:
-    """Stop at the first policy that reaches the task's expert return, and record it."""
+class NoExpertError(ValueError):
+    """Training took all the samples it may and the return still falls short."""
+
+
+def train_and_record(
+    task: Task, out: Path, seed: int, episodes: int, console: Console, plan: Plan | None = None
+) -> None:
+    """Stop at the first policy that reaches the task's expert return, in its own streams and then
+    in 50 episodes more, and record it."""
     if out.exists():
         raise FileExistsError(f"{out} exists already; choose another file")
-    made = factory(task.environment)
-    for progress in train(made.make, horizon=made.horizon, seed=seed):
+    plan = plan_for(task) if plan is None else plan
+    made, began, curve = factory(task.environment), time.perf_counter(), []
+    for progress in train(made.make, horizon=made.horizon, seed=seed, plan=plan):
         console.print(f"samples {progress.samples}  return {progress.stochastic_return:.1f}")
-        if progress.stochastic_return >= task.expert_return:
+        curve.append([progress.samples, round(progress.stochastic_return, 2)])
+        if progress.stochastic_return >= task.expert_return and _confirmed(
+            task, made, progress.policy, seed
+        ):
             break
+        if progress.samples >= plan.limit:
+            best = max(value for _, value in curve)
+            raise NoExpertError(
+                f"no expert for {task.name} within {plan.limit} samples: the best return was "
+                f"{best}, not {task.expert_return}; try another --seed"
+            )
     card = {
         "task": task.name,
         "rebuild": f"ilfo expert train {task.name} --seed {seed} --episodes {episodes} --out FILE",
-        "expert_samples": progress.samples,
+        "commit": commit(),
+        "training": {
+            "samples": progress.samples,
+            "seconds": round(time.perf_counter() - began, 1),
+            "plan": to_dict(plan.planner, {}) | {"streams": plan.streams},
+            "curve": curve[:: max(len(curve) // 100, 1)],
+        },
     }
     demonstrations = record(made, progress.policy, seed=seed, episodes=episodes, card=card)
     demonstrations.save(out)
     console.print(
         f"recorded {episodes} trajectories, mean return {demonstrations.expert_return:.1f}"
     )
+
+
+def _confirmed(task: Task, made: Factory, policy: AbstractPolicy, seed: int) -> bool:
+    """A few streams that did well may have been lucky."""
+    played = play(
+        made.several(10),
+        HostPolicy.single(policy),
+        action_space(made.action_space),
+        episodes=50,
+        seed=seed,
+        greedy=False,
+    )
+    return mean_return(played) >= task.expert_return
 
 
 def record(

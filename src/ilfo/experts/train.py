@@ -1,64 +1,80 @@
 """Training experts: the project's planner on real rollouts and the true reward."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import equinox as eqx
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ilfo.environments.spaces import action_space, state_dim
-from ilfo.evaluate import mean_return, play
-from ilfo.planners.base import AbstractPlanner
-from ilfo.planners.critic import Batch
+from ilfo.environments.tasks import Task
+from ilfo.planners.base import AbstractPlanner, PlannerState
+from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollout import collect
-from ilfo.types import Normaliser
+from ilfo.training import Passes
+from ilfo.types import Normaliser, Rollout
 
-PLANNER = TRPO(kl=0.0025)
-POLICY = MLPPolicy()
+
+@dataclass(frozen=True)
+class Plan:
+    """How an expert is trained."""
+
+    planner: AbstractPlanner = TRPO()
+    policy: MLPPolicy = MLPPolicy()
+    streams: int = 16
+    """Streams per iteration, each of one horizon."""
+    normalise: bool = True
+    """Scale observations by the mean and deviation of all that were seen so far."""
+    limit: int = 5_000_000
+    """Samples after which an expert that is not good enough is given up."""
+
+
+def plan_for(task: Task) -> Plan:
+    """Of about 6,400 samples per iteration, and at least 16 streams to judge a policy by.
+
+    Steps are small where the wanted return is soon reached, and soon passed.
+    """
+    small = task.name in ("cartpole", "cartpole-stochastic")
+    planner = TRPO(kl=0.0025 if small else 0.01, critic=GAECritic(plan=Passes(10, 256)))
+    return Plan(planner, streams=max(16, 6400 // task.horizon))
 
 
 class Progress(NamedTuple):
-    """The expert after an iteration."""
+    """A policy on its way to an expert."""
 
     iteration: int
     samples: int
+    """Taken so far, those of this policy included."""
     stochastic_return: float
+    """Of the first episode of each of its streams."""
     policy: AbstractPolicy
 
 
 def train(
-    make: Callable[[], gym.Env],
-    *,
-    horizon: int,
-    seed: int,
-    planner: AbstractPlanner = PLANNER,
-    policy: MLPPolicy = POLICY,
-    streams: int = 8,
-    episodes: int = 50,
+    make: Callable[[], gym.Env], *, horizon: int, seed: int, plan: Plan
 ) -> Iterator[Progress]:
-    """Improve without end; the caller stops when the return suffices.
-
-    Each iteration takes `streams` · `horizon` samples, and judges the stochastic policy by
-    `episodes` episodes beside them.
-    """
-    environments = [make() for _ in range(streams)]
+    """Improve without end; the caller stops when the return suffices."""
+    environments = [make() for _ in range(plan.streams)]
     actions = action_space(environments[0].action_space)
     dim = state_dim(environments[0].observation_space)
     policy_key, planner_key, key = jax.random.split(jax.random.key(seed), 3)
     normaliser = Normaliser.identity(dim)
-    first = policy.init(dim, actions, normaliser, key=policy_key)
-    state = planner.init(first, dim, normaliser, key=planner_key)
+    first = plan.policy.init(dim, actions, normaliser, key=policy_key)
+    state = plan.planner.init(first, dim, normaliser, key=planner_key)
+    seen = RunningScale(dim)
 
     @eqx.filter_jit
     def update(state, rollout, rewards, key):
         free = jnp.zeros(())
-        return planner.update(state, Batch(rollout, -rewards, free, free), key=key)[0]
+        return plan.planner.update(state, Batch(rollout, -rewards, free, free), key=key)[0]
 
     iteration = 0
     while True:
@@ -70,11 +86,45 @@ def train(
             iteration=iteration,
             steps=horizon,
         )
-        rollout, rewards = jax.tree.map(lambda x: jnp.asarray(x[0]), (rollout, rewards))
-        state = update(state, rollout, rewards, jax.random.fold_in(key, iteration))
+        rollout, rewards = jax.tree.map(lambda x: x[0], (rollout, rewards))
         iteration += 1
-        host = HostPolicy.single(state.policy)
-        score = mean_return(
-            play(environments, host, actions, episodes=episodes, seed=seed, greedy=False)
-        )
-        yield Progress(iteration, iteration * streams * horizon, score, state.policy)
+        samples = iteration * plan.streams * horizon
+        yield Progress(iteration, samples, first_return(rollout, rewards), state.policy)
+        steps, gained = jax.tree.map(jnp.asarray, (rollout, rewards))
+        state = update(state, steps, gained, jax.random.fold_in(key, iteration - 1))
+        if plan.normalise:
+            seen.add(rollout.state)
+            state = rescaled(state, seen.normaliser)
+
+
+def first_return(rollout: Rollout, rewards: np.ndarray) -> float:
+    """Mean return of the episodes that streams of one horizon begin with: each comes to its end,
+    whatever its length, so that none is preferred."""
+    ends = rollout.terminal | rollout.cut
+    first = np.cumsum(ends, axis=1) - ends == 0
+    return float((rewards * first).sum(1).mean())
+
+
+class RunningScale:
+    """Mean and deviation of all states seen."""
+
+    def __init__(self, dim: int):
+        self.count, self.total, self.squares = 0, np.zeros(dim), np.zeros(dim)
+
+    def add(self, states: np.ndarray) -> None:
+        rows = states.reshape(-1, states.shape[-1]).astype(np.float64)
+        self.count += len(rows)
+        self.total += rows.sum(0)
+        self.squares += (rows**2).sum(0)
+
+    @property
+    def normaliser(self) -> Normaliser:
+        mean = self.total / self.count
+        deviation = np.sqrt(np.maximum(self.squares / self.count - mean**2, 1e-8))
+        return Normaliser(jnp.asarray(mean, jnp.float32), jnp.asarray(deviation, jnp.float32))
+
+
+def rescaled(state: PlannerState, normaliser: Normaliser) -> PlannerState:
+    """The same networks on newly scaled observations."""
+    where = lambda s: (s.policy.normaliser, s.critic.critic.normaliser)
+    return eqx.tree_at(where, state, (normaliser, normaliser))

@@ -1,0 +1,91 @@
+"""Hopper and Walker2d as the paper has them, and its Swimmer, on current MuJoCo models.
+
+An observation of the two runners is what the paper's is: how far the torso moved along x in the
+last step (0 after a reset), joint positions without x, joint velocities times the step's duration.
+"""
+
+import abc
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.envs.mujoco.mujoco_env import MujocoEnv
+from gymnasium.envs.mujoco.swimmer_v5 import SwimmerEnv
+from gymnasium.spaces import Box
+
+from ilfo.environments.endings import hopper_ends, walker2d_ends
+
+FRAME_SKIP = 10
+GAIN = 2.5
+"""Every reward is multiplied by this."""
+
+
+class Runner(MujocoEnv):
+    """Reward 2.5 · (v_x + 1 - 0.001 |a|²)."""
+
+    model_file: ClassVar[str]
+    metadata = {  # noqa: RUF012 (as Gymnasium declares it)
+        "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"],
+        "render_fps": 50,
+    }
+
+    def __init__(self, reset_noise: float = 5e-3, **rendering: Any):
+        self.reset_noise = reset_noise
+        camera = {"trackbodyid": 2, "distance": 3.0, "elevation": -20.0}
+        super().__init__(
+            self.model_file,
+            FRAME_SKIP,
+            observation_space=None,
+            default_camera_config=camera,
+            **rendering,
+        )
+        size = self.model.nq + self.model.nv
+        self.observation_space = Box(-np.inf, np.inf, (size,), np.float32)
+
+    def step(self, action: Any) -> Any:
+        before = self.data.qpos[0]
+        self.do_simulation(action, self.frame_skip)
+        moved = self.data.qpos[0] - before
+        speed = moved / self.dt
+        observation = self._observation(moved)
+        reward = GAIN * (speed + 1.0 - 1e-3 * np.square(action).sum())
+        if self.render_mode == "human":
+            self.render()
+        return observation, float(reward), self.ends(observation), False, {}
+
+    @abc.abstractmethod
+    def ends(self, observation: np.ndarray) -> bool:
+        """Whether the runner has fallen."""
+
+    def _observation(self, moved: float) -> np.ndarray:
+        parts = ((moved,), self.data.qpos[1:], self.dt * self.data.qvel)
+        return np.concatenate(parts).astype(np.float32)
+
+    def reset_model(self) -> np.ndarray:
+        draw = lambda size: self.np_random.uniform(-self.reset_noise, self.reset_noise, size)
+        self.set_state(self.init_qpos + draw(self.model.nq), self.init_qvel + draw(self.model.nv))
+        return self._observation(0.0)
+
+
+class Hopper(Runner):
+    model_file = "hopper.xml"
+
+    def ends(self, observation):
+        return bool(hopper_ends(observation))
+
+
+class Walker2d(Runner):
+    model_file = "walker2d_v5.xml"
+
+    def ends(self, observation):
+        return bool(walker2d_ends(observation))
+
+
+class Swimmer(SwimmerEnv):
+    """Gymnasium's, with the paper's frame skip and its rewards times 2.5."""
+
+    def __init__(self, **rendering: Any):
+        super().__init__(frame_skip=FRAME_SKIP, **rendering)
+
+    def step(self, action: Any) -> Any:
+        observation, reward, ended, cut, info = super().step(action)
+        return observation, GAIN * reward, ended, cut, info
