@@ -14,9 +14,11 @@ from ilfo.environments.tasks import TASKS, find_task
 from ilfo.evaluate import mean_return
 from ilfo.launch import Order, load_best, resume, start
 from ilfo.logging import Progress
+from ilfo.policies.host import HostPolicy
 from ilfo.presets import find_preset
 from ilfo.run import RunDirectory
 from ilfo.settings_help import settings_table
+from ilfo.video import check_path, film
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,14 @@ class Evaluate:
     """Episodes per seed."""
     seed: int = 1_000
     """Seed of the episodes."""
+    video: Path | None = None
+    """Also film one greedy episode of the best seed's policy, without a display: FILE.gif."""
 
     def run(self) -> None:
         if self.episodes < 1:
             raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
+        if self.video is not None:
+            check_path(self.video)
         agent = load_best(self.run_directory)
         table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
         for index, seed in enumerate(agent.seeds):
@@ -127,6 +133,10 @@ class Evaluate:
         if expert is not None:
             table.caption = f"expert {expert:.1f}"
         console.print(table)
+        if self.video is not None:
+            host = HostPolicy.single(agent.policy())
+            total = film(agent.factory, host, self.video, seed=self.seed, expert_return=expert)
+            console.print(f"{self.video}: an episode of return {total:.1f}", highlight=False)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ Environment: TypeAlias = str | gym.Env | Callable[[], gym.Env]
 class Factory:
     """Makes copies of one environment, each with the horizon as its time limit."""
 
-    make: Callable[[], gym.Env]
+    make: Callable[..., gym.Env]
+    """Keywords go to `gymnasium.make`, e.g. `render_mode="rgb_array"`."""
     name: str
     horizon: int
     observation_space: gym.Space
@@ -44,7 +45,7 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
     return Factory(make, name, limit, *spaces)
 
 
-def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.Env]:
+def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.Env]:
     if isinstance(environment, str):
         package, _, name = environment.rpartition(":")
         try:
@@ -53,7 +54,9 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.En
             gym.spec(name)
         except (gym.error.Error, ImportError) as error:
             raise ValueError(f"unknown environment {environment!r}: {error}") from error
-        return lambda: gym.make(name, max_episode_steps=horizon, disable_env_checker=True)
+        return lambda **more: gym.make(
+            name, max_episode_steps=horizon, disable_env_checker=True, **more
+        )
     if isinstance(environment, gym.Env):
         spec = environment.spec
         if spec is None:
@@ -61,9 +64,11 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[[], gym.En
                 f"{environment} was not made by gymnasium.make, so it cannot be copied; pass a "
                 "function that makes it instead, e.g. MobILE(lambda: MyEnv(), ...)"
             )
-        return lambda: gym.make(spec, max_episode_steps=horizon, disable_env_checker=True)
+        return lambda **more: gym.make(
+            spec, max_episode_steps=horizon, disable_env_checker=True, **more
+        )
     if callable(environment):
-        return lambda: _limited(environment(), horizon)
+        return lambda **more: _limited(environment(**more), horizon)
     raise ValueError(
         f"environment is {environment!r}, but must be an id, a gymnasium.Env or a "
         "function that makes one"
