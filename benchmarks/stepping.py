@@ -1,0 +1,89 @@
+"""What collecting costs beside the environments themselves.
+
+    python -m benchmarks.stepping [--streams 8] [--turns 5]
+
+For every task: steps per second of `collect` (policy, bookkeeping, resets) with several streams,
+against a bare loop of `env.step` with actions drawn beforehand, resets included, taking turns in
+one process. The ratio is that of the best turns.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ilfo.environments.factory import Factory, factory
+from ilfo.environments.spaces import action_space, state_dim
+from ilfo.environments.tasks import TASKS
+from ilfo.policies.host import HostPolicy
+from ilfo.policies.mlp import MLPPolicy
+from ilfo.rollout import collect
+from ilfo.types import Normaliser
+
+
+def collecting(made: Factory, streams: int) -> Callable[[], object]:
+    dim, actions = state_dim(made.observation_space), action_space(made.action_space)
+    policy = MLPPolicy().init(dim, actions, Normaliser.identity(dim), key=jax.random.key(0))
+    stacked = jax.tree.map(lambda x: x[None] if eqx.is_array(x) else x, policy)
+    environments = made.several(streams)
+
+    def run() -> object:
+        return collect(
+            environments, HostPolicy(stacked), actions, seeds=[0], iteration=0, steps=made.horizon
+        )
+
+    return run
+
+
+def stepping(made: Factory, streams: int) -> Callable[[], object]:
+    """The same actions as the collection's first policy would draw, without asking it."""
+    environments = made.several(streams)
+    rollout, _ = collecting(made, streams)()  # type: ignore[misc]
+    actions = action_space(made.action_space)
+    drawn = rollout.action[0].reshape(streams * made.horizon, *rollout.action.shape[3:])
+    ready = actions.to_environment(drawn)
+
+    def run() -> None:
+        for index, environment in enumerate(environments):
+            environment.reset(seed=index)
+            for action in ready[index * made.horizon : (index + 1) * made.horizon]:
+                _, _, ends, stops, _ = environment.step(action)
+                if ends or stops:
+                    environment.reset()
+
+    return run
+
+
+def best(run: Callable[[], object], other: Callable[[], object], turns: int) -> tuple[float, float]:
+    seconds = np.full((2, turns), np.inf)
+    for turn in range(turns):
+        for side, function in enumerate((run, other)):
+            began = time.perf_counter()
+            function()
+            seconds[side, turn] = time.perf_counter() - began
+    first, second = seconds.min(axis=1)
+    return float(first), float(second)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=5)
+    args = parser.parse_args()
+    table = Table("task", "collect, steps/s", "bare, steps/s", "overhead")
+    for task in TASKS.values():
+        made = factory(task.environment)
+        both = collecting(made, args.streams), stepping(made, args.streams)
+        ours, bare = best(*both, args.turns)
+        steps = args.streams * made.horizon
+        table.add_row(task.name, f"{steps / ours:.0f}", f"{steps / bare:.0f}", f"{ours / bare:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
