@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(autouse=True)
 def same_machine(monkeypatch):
     """Devices can be set once in a process, and this one has computed already."""
-    monkeypatch.setattr(machine, "set_up", lambda: MACHINE)
+    monkeypatch.setattr(machine, "set_up", lambda *_: MACHINE)
 
 
 def training(demos: Path, out: Path, iterations: int = 5) -> list[str]:
@@ -82,7 +82,7 @@ def trained_by_command(cache_home, demos_file, tmp_path_factory):
     """A run and what was printed, without a terminal."""
     out = tmp_path_factory.mktemp("cli") / "run"
     with pytest.MonkeyPatch.context() as patch, (out.parent / "printed").open("w") as printed:
-        patch.setattr(machine, "set_up", lambda: MACHINE)
+        patch.setattr(machine, "set_up", lambda *_: MACHINE)
         patch.setattr(runs, "console", Console(file=printed))
         main(training(demos_file, out))
     return out, (out.parent / "printed").read_text()

@@ -43,7 +43,7 @@ from ilfo.trees import all_finite, filter_scan, where
 from ilfo.types import Log, Normaliser, Rollout, Transition
 from ilfo.world import World, draw_starts, trusted_radius
 
-ENDINGS, STARTS = 500, 500
+ENDINGS, RESETS = 500, 500
 """Terminal transitions and reset states that are remembered beside the recent transitions."""
 
 
@@ -138,7 +138,7 @@ def init(
         discriminator=settings.discriminator.init(
             demonstrated, problem.feature_map, key=keys["discriminator"]
         ),
-        buffer=Buffer.empty(transition, capacity, ENDINGS, STARTS),
+        buffer=Buffer.empty(transition, capacity, ENDINGS, RESETS),
         chosen=Choice(policy, jnp.array(jnp.inf, jnp.float32), jnp.array(-1, jnp.int32)),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),

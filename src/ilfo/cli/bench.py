@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import jax
 import tyro
 
 from ilfo import machine
@@ -35,6 +36,7 @@ class BenchRun:
             if not all(path.exists() for path in result_files(self.results, self.sweep, cell)):
                 console.print(f"cell {name}", highlight=False)
                 run_cell(self.sweep, cell, self.results, self.runs, here, [Progress(console)])
+                jax.clear_caches()  # no other cell runs the same compiled code
 
 
 @dataclass(frozen=True)

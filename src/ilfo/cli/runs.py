@@ -71,7 +71,11 @@ class Train:
         )
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
-        summary = start(order, out, here, [Progress(console)], self.evaluate_every)
+        try:
+            summary = start(order, out, here, [Progress(console)], self.evaluate_every)
+        except KeyboardInterrupt:
+            console.print(f"stopped; `ilfo resume {out}` goes on", highlight=False, markup=False)
+            raise
         show(summary, out)
 
 
