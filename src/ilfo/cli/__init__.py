@@ -16,7 +16,7 @@ COMMANDS: dict[str, Any] = {
     "evaluate": runs.Evaluate,
     "settings": runs.Settings,
     "tasks": runs.Tasks,
-    "demos": {"inspect": demos.Inspect},
+    "demos": {"inspect": demos.Inspect, "record": demos.Record},
     "expert": {"train": demos.TrainExpert},
     "bench": {"run": bench.BenchRun, "table": bench.BenchTable},
 }

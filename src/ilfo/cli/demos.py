@@ -9,8 +9,10 @@ from ilfo import machine
 from ilfo.cli.console import console
 from ilfo.demonstrations import Demonstrations
 from ilfo.describe import describe
+from ilfo.environments.factory import factory
 from ilfo.environments.tasks import find_task
-from ilfo.experts.record import train_and_record
+from ilfo.experts.actors import find_actor, play_actor
+from ilfo.experts.record import train_and_record, with_card
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,40 @@ class Inspect:
 
     def run(self) -> None:
         console.print(describe(Demonstrations.load(self.file)), markup=False, highlight=False)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record demonstrations from something that acts."""
+
+    policy: str
+    """A run directory, an agent's .npz, ALGORITHM:FILE.zip of Stable-Baselines3 (ppo:expert.zip),
+    or package.module:function, from an observation to an action."""
+    env: str
+    """Gymnasium id, package:Id to import a package first."""
+    out: Path
+    """File for the demonstrations; must not exist."""
+    episodes: int = 50
+    """Trajectories to record: the first that are started."""
+    seed: int = 0
+    """Seed of the episodes."""
+    horizon: int | None = None
+    """Longest episode, where the environment has no time limit or another is wanted."""
+    greedy: bool = False
+    """Act without randomness, where the policy has any."""
+
+    def run(self) -> None:
+        if self.out.exists():
+            raise FileExistsError(f"{self.out} exists already; choose another file")
+        if self.episodes < 1:
+            raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
+        made = factory(self.env, self.horizon)
+        actor = find_actor(self.policy, made, greedy=self.greedy)
+        played = list(play_actor(made.make(), actor, episodes=self.episodes, seed=self.seed))
+        card = {"policy": self.policy, "greedy": self.greedy}
+        demonstrations = with_card(made, played, self.seed, card)
+        demonstrations.save(self.out)
+        console.print(describe(demonstrations), markup=False, highlight=False)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """From a trained expert to a file of demonstrations with its card."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from ilfo.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory, factory
 from ilfo.environments.spaces import action_space
 from ilfo.environments.tasks import Task
-from ilfo.evaluate import mean_return, play
+from ilfo.evaluate import Episode, mean_return, play
 from ilfo.experts.train import Plan, plan_for, train
 from ilfo.machine import commit
 from ilfo.policies.base import AbstractPolicy
@@ -100,6 +100,14 @@ def record(
             greedy=False,
         )
     )
+    greedy = mean_return(play(environments, host, actions, episodes=episodes, seed=seed))
+    return with_card(made, played, seed, dict(card) | {"expert_return_greedy": greedy})
+
+
+def with_card(
+    made: Factory, played: Sequence[Episode], seed: int, card: Mapping[str, Any]
+) -> Demonstrations:
+    """Episodes as demonstrations that say where they come from."""
     returns = [float(episode.rewards.sum()) for episode in played]
     measured = {
         "environment": made.name,
@@ -107,10 +115,7 @@ def record(
         "seed": seed,
         "expert_return": float(np.mean(returns)),
         "expert_return_std": float(np.std(returns)),
-        "expert_return_greedy": mean_return(
-            play(environments, host, actions, episodes=episodes, seed=seed)
-        ),
-        "random_return": random_return(environments[0], episodes=episodes, seed=seed),
+        "random_return": random_return(made.make(), episodes=len(played), seed=seed),
         "versions": versions(),
     }
     return Demonstrations.from_arrays(

@@ -6,8 +6,7 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.demonstrations import Demonstrations
-from ilfo.randomness import Purpose, stream_seed
-from ilfo.rollout import observe
+from ilfo.experts.actors import play_actor
 from ilfo.run import versions
 
 Controller = Callable[[np.ndarray], int]
@@ -37,17 +36,12 @@ def record_scripted(
     environment: gym.Env, act: Controller, *, episodes: int, seed: int
 ) -> Demonstrations:
     """Whole episodes of a controller; states and returns, no actions."""
-    states, terminal, returns = [], [], []
-    for number in range(episodes):
-        state = observe(environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))[0])
-        path, total, ends, stops = [state], 0.0, False, False
-        while not (ends or stops):
-            observation, reward, ends, stops, _ = environment.step(act(state))
-            state = observe(observation)
-            path.append(state)
-            total += float(reward)
-        states.append(np.stack(path))
-        terminal.append(bool(ends))
-        returns.append(total)
+    played = list(play_actor(environment, act, episodes=episodes, seed=seed))
+    returns = [float(episode.rewards.sum()) for episode in played]
     card = {"seed": seed, "expert_return": float(np.mean(returns)), "versions": versions()}
-    return Demonstrations.from_arrays(states, terminal=terminal, returns=returns, metadata=card)
+    return Demonstrations.from_arrays(
+        [episode.states for episode in played],
+        terminal=[episode.terminal for episode in played],
+        returns=returns,
+        metadata=card,
+    )
