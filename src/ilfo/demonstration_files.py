@@ -114,6 +114,14 @@ class Shard:
             raise DemonstrationError(f"{self.path}: {error}") from error
 
 
+def require_file(path: Path) -> None:
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there are no demonstrations at {path}; expected an .npz, .csv or .parquet file, or "
+            "a directory of .npz files"
+        )
+
+
 def open_shards(path: Path, *, actions: bool) -> list[Shard]:
     """The shards of a directory in the order of their names, or the one file that `path` is."""
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
@@ -167,10 +175,7 @@ def _read_members(
     path: Path, wanted: tuple[str, ...], *, needed: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Decodes the wanted members and no others, after a look that the needed ones are listed."""
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there are no demonstrations at {path}; expected an .npz file or a directory of them"
-        )
+    require_file(path)
     with open(path, "rb") as file:
         try:
             archive = np.load(file, allow_pickle=False)

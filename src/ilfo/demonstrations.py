@@ -25,6 +25,7 @@ from ilfo.demonstration_files import (
     shared_metadata,
     write,
 )
+from ilfo.demonstration_tables import SUFFIXES, Table, read_table
 from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_flags, valid_returns
 
 __all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
@@ -33,7 +34,7 @@ __all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
 class Demonstrations:
     """An immutable set of trajectories that can be iterated any number of times.
 
-    Made by `from_arrays`, `load` or `stream`, not by calling the class.
+    Made by `load`, `stream` or one of the methods `from_...`, not by calling the class.
     """
 
     def __init__(
@@ -74,6 +75,26 @@ class Demonstrations:
         return cls._in_memory(checked(raw), valid_returns(returns, count), metadata)
 
     @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        *,
+        states: Sequence[str] | None = None,
+        terminal: bool | Sequence[bool] | np.ndarray | None = None,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Reads a .csv or .parquet file, or a dict of columns, with one row per state.
+
+        A column `episode` tells trajectories apart, and `terminal` is true in the last row of one
+        that ended there; without that column, say it by the argument. The columns `step`, `reward`
+        and those that begin with `action` have their meaning too (`ilfo.demonstration_tables`).
+        Every other column is a dimension of the state, or those that `states` names.
+        """
+        trajectories, returns = read_table(table, states=states, terminal=terminal, actions=actions)
+        return cls._in_memory(trajectories, returns, metadata)
+
+    @classmethod
     def stream(
         cls,
         open_: Callable[[], Iterable[Trajectory]],
@@ -93,10 +114,12 @@ class Demonstrations:
     def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
         """Reads an .npz file, or streams a directory of .npz shards one shard at a time.
 
-        Without `actions` the file's actions are not even decoded. Of the shards' metadata, the
-        entries remain that all of them share.
+        A .csv or .parquet file is read as by `from_table`. Without `actions` the file's actions are
+        not even decoded. Of the shards' metadata, the entries remain that all of them share.
         """
         path = Path(path)
+        if path.suffix.lower() in SUFFIXES:
+            return cls.from_table(path, actions=actions)
         shards = open_shards(path, actions=actions)
         returns, metadata = joined_returns(shards), shared_metadata(shards)
         if not path.is_dir():
