@@ -59,13 +59,13 @@ def _to_arrays(
     }
     actions = [each.actions for each in trajectories if each.actions is not None]
     if actions:
-        arrays["actions"] = _joined_actions(actions, len(trajectories))
+        arrays["actions"] = joined_actions(actions, len(trajectories))
     if returns is not None:
         arrays["returns"] = returns
     return arrays
 
 
-def _joined_actions(actions: list[np.ndarray], count: int) -> np.ndarray:
+def joined_actions(actions: list[np.ndarray], count: int) -> np.ndarray:
     kinds = {each.shape[1:] for each in actions}
     if len(actions) != count or len(kinds) > 1 or any(each.dtype.hasobject for each in actions):
         raise ValueError(

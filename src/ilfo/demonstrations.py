@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
 from ilfo.demonstration_files import (
@@ -25,6 +26,7 @@ from ilfo.demonstration_files import (
     shared_metadata,
     write,
 )
+from ilfo.demonstration_minari import read_minari, write_minari
 from ilfo.demonstration_tables import SUFFIXES, Table, read_table
 from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_flags, valid_returns
 
@@ -93,6 +95,21 @@ class Demonstrations:
         """
         trajectories, returns = read_table(table, states=states, terminal=terminal, actions=actions)
         return cls._in_memory(trajectories, returns, metadata)
+
+    @classmethod
+    def from_minari(
+        cls,
+        dataset: Any,
+        *,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Reads a Minari dataset, given itself or by its id; observations must be vectors.
+
+        By default the metadata is what `to_minari` stored, else the dataset's id.
+        """
+        trajectories, returns, stored = read_minari(dataset, actions=actions)
+        return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
 
     @classmethod
     def stream(
@@ -214,6 +231,30 @@ class Demonstrations:
         The set is gathered in memory for it; save a larger one in parts, as shards.
         """
         write(Path(path), self, self._returns, self._metadata)
+
+    def to_minari(
+        self,
+        dataset_id: str,
+        *,
+        env: Any = None,
+        action_space: Space | None = None,
+        **details: Any,
+    ) -> None:
+        """Creates a local Minari dataset, from which `from_minari` reads the same again.
+
+        `env` is an environment or its id, whose spec is stored. The space of the actions is
+        `action_space`, else that of `env`, else all arrays of their shape. A trajectory's return
+        becomes the reward of its last step. `details`, such as `author`, go to Minari.
+        """
+        write_minari(
+            dataset_id,
+            self,
+            self._returns,
+            self._metadata,
+            env=env,
+            action_space=action_space,
+            details=details,
+        )
 
 
 def _first(trajectories: Iterable[Trajectory], n: int) -> Iterator[Trajectory]:
