@@ -24,6 +24,10 @@ from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_fl
 
 FORMAT = 1
 _NEEDED = ("states", "lengths", "terminal")
+_CONVERT = (
+    "where imitation is installed, and if you trust the file, convert it by "
+    "imitation.data.serialize.save(FOLDER, imitation.data.serialize.load(FILE)), and load FOLDER"
+)
 
 
 class DemonstrationError(ValueError):
@@ -120,6 +124,8 @@ def require_file(path: Path) -> None:
             f"there are no demonstrations at {path}; expected an .npz, .csv or .parquet file, or "
             "a directory of .npz files"
         )
+    if path.suffix.lower() in (".pkl", ".pickle"):
+        raise DemonstrationError(f"{path} is a pickle, and loading one runs code; {_CONVERT}")
 
 
 def open_shards(path: Path, *, actions: bool) -> list[Shard]:
@@ -182,6 +188,8 @@ def _read_members(
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is a single array, not an .npz archive")
             missing = [name for name in needed if name not in archive.files]
+            if missing and {"obs", "acts", "indices"} <= set(archive.files):
+                raise ValueError(f"it was saved by an old imitation; {_CONVERT}")
             if missing:
                 raise ValueError(f"it has no {', '.join(missing)}, only {archive.files}")
             return {name: _member(archive, name) for name in wanted if name in archive.files}

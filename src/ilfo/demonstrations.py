@@ -26,6 +26,7 @@ from ilfo.demonstration_files import (
     shared_metadata,
     write,
 )
+from ilfo.demonstration_imitation import is_saved_by_imitation, read_objects, read_saved
 from ilfo.demonstration_minari import read_minari, write_minari
 from ilfo.demonstration_tables import SUFFIXES, Table, read_table
 from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_flags, valid_returns
@@ -112,6 +113,22 @@ class Demonstrations:
         return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
 
     @classmethod
+    def from_trajectories(
+        cls,
+        objects: Iterable[Any],
+        *,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Takes over trajectories of the library `imitation`, or others of that kind.
+
+        Each has `obs` (T+1, S) and `terminal`; `acts` are looked at if `actions` asks for them,
+        and the sum of `rews`, if there are any, is the return.
+        """
+        trajectories, returns = read_objects(objects, actions=actions)
+        return cls._in_memory(trajectories, returns, metadata)
+
+    @classmethod
     def stream(
         cls,
         open_: Callable[[], Iterable[Trajectory]],
@@ -131,12 +148,16 @@ class Demonstrations:
     def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
         """Reads an .npz file, or streams a directory of .npz shards one shard at a time.
 
-        A .csv or .parquet file is read as by `from_table`. Without `actions` the file's actions are
-        not even decoded. Of the shards' metadata, the entries remain that all of them share.
+        A .csv or .parquet file is read as by `from_table`, and a folder that the library
+        `imitation` saved as by `from_trajectories`. Without `actions` the file's actions are not
+        even decoded. Of the shards' metadata, the entries remain that all of them share.
         """
         path = Path(path)
         if path.suffix.lower() in SUFFIXES:
             return cls.from_table(path, actions=actions)
+        if is_saved_by_imitation(path):
+            trajectories, returns = read_saved(path, actions=actions)
+            return cls._in_memory(trajectories, returns, None)
         shards = open_shards(path, actions=actions)
         returns, metadata = joined_returns(shards), shared_metadata(shards)
         if not path.is_dir():
