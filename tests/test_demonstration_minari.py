@@ -1,3 +1,4 @@
+import json
 import sys
 
 import gymnasium as gym
@@ -161,6 +162,30 @@ def test_a_damaged_file_is_refused(folder):
         file_of(folder).write_bytes(content[:length])
         with pytest.raises(DemonstrationError, match=f"{ID}: .*cannot be read"):
             Demonstrations.from_minari(ID)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda held: held.pop("action_space"), "its metadata has no action_space"),
+        (lambda held: held.update(observation_space="{}"), ""),
+        (lambda held: held.update(minari_version="7"), "does not support"),
+        (lambda held: held.clear(), "no action_space, observation_space"),
+    ],
+)
+def test_damaged_metadata_is_refused(folder, change, complaint):
+    example().to_minari(ID)
+    file = folder / ID / "data" / "metadata.json"
+    held = json.loads(file.read_text())
+    change(held)
+    file.write_text(json.dumps(held))
+    with pytest.raises(DemonstrationError, match=f"{ID} cannot be opened: .*{complaint}"):
+        Demonstrations.from_minari(ID)
+
+
+def test_what_is_no_dataset_is_refused():
+    with pytest.raises(ValueError, match="dataset is a int, expected a MinariDataset or an id"):
+        Demonstrations.from_minari(3)
 
 
 def test_ids_that_are_malformed_taken_or_unknown(folder):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ilfo.demonstration_files import DemonstrationError
+from ilfo.extras import needed_from
 from ilfo.trajectory import Trajectory, checked, valid_returns
 
 _STATE = "state.json"
@@ -69,12 +70,8 @@ def _return(index: int, given: Any, steps: int) -> float:
 
 def read_saved(folder: Path, *, actions: bool) -> tuple[list[Trajectory], np.ndarray | None]:
     """Reads what `imitation.data.serialize.save` wrote."""
-    try:
+    with needed_from("parquet", f"reading {folder}"):
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{folder} needs pyarrow to be read; install it with: pip install 'ilfo[parquet]'"
-        ) from error
     wanted = ("obs", "terminal", "rews", *(["acts"] if actions else []))
     try:
         rows = [row for file in _files(folder) for row in _rows(file, wanted)]

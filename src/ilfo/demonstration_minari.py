@@ -15,32 +15,27 @@ import numpy as np
 from gymnasium import spaces
 
 from ilfo.demonstration_files import DemonstrationError, decode_metadata, joined_actions
+from ilfo.extras import needed_from
 from ilfo.trajectory import Trajectory, checked, valid_returns
 
 _FILE = "main_data.hdf5"
 _METADATA = "ilfo_metadata"
 _ID = re.compile(r"(\w[\w.-]*/)*\w[\w.-]*-v\d+")
 
-NO_MINARI = "Minari's datasets need Minari; install it with: pip install 'ilfo[minari]'"
-
 
 def read_minari(
     dataset: Any, *, actions: bool
 ) -> tuple[list[Trajectory], np.ndarray | None, dict[str, Any]]:
     """The trajectories, their returns if the rewards are known, and the metadata."""
-    try:
+    with needed_from("minari", "reading a Minari dataset"):
         import h5py
         import minari
-    except ImportError as error:
-        raise ImportError(NO_MINARI) from error
     if isinstance(dataset, str):
-        try:
-            dataset = minari.load_dataset(dataset)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(
-                f"there is no Minari dataset {dataset!r} on this machine; get it with: "
-                f"minari download {dataset}"
-            ) from error
+        dataset = _open(dataset)
+    if not isinstance(dataset, minari.MinariDataset):
+        raise ValueError(
+            f"dataset is a {type(dataset).__name__}, expected a MinariDataset or an id"
+        )
     name, storage = dataset.spec.dataset_id, dataset.storage
     path = Path(storage.data_path, _FILE)
     try:
@@ -64,6 +59,30 @@ def read_minari(
     except ValueError as error:
         raise DemonstrationError(f"Minari dataset {name}: {error}") from error
     return trajectories, returns, metadata
+
+
+def _open(name: str) -> Any:
+    import minari
+    from minari.dataset.minari_storage import MinariStorage
+    from minari.storage.datasets_root_dir import get_dataset_path
+
+    folder = get_dataset_path(name) / "data"
+    if not folder.exists():
+        raise FileNotFoundError(
+            f"there is no Minari dataset {name!r} on this machine; get it with: "
+            f"minari download {name}"
+        )
+    try:
+        # Minari would learn them by making the environment, which imports what the file names.
+        missing = {"observation_space", "action_space"} - set(
+            MinariStorage.read_raw_metadata(folder)
+        )
+        if missing:
+            raise ValueError(f"its metadata has no {', '.join(sorted(missing))}")
+        return minari.load_dataset(name)
+    # Minari checks what it reads by assertions.
+    except (ValueError, TypeError, KeyError, AssertionError) as error:
+        raise DemonstrationError(f"Minari dataset {name} cannot be opened: {error}") from error
 
 
 def _check_spaces(storage: Any, actions: bool) -> None:
@@ -114,11 +133,10 @@ def write_minari(
     action_space: spaces.Space | None,
     details: dict[str, Any],
 ) -> None:
-    try:
+    with needed_from("minari", "writing a Minari dataset"):
+        import h5py  # noqa: F401
         import minari
         from minari.data_collector import EpisodeBuffer
-    except ImportError as error:
-        raise ImportError(NO_MINARI) from error
     # Minari creates a folder before it refuses an id.
     if not _ID.fullmatch(dataset_id):
         raise ValueError(f"dataset_id is {dataset_id!r}, expected the form namespace/name-v0")

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ilfo.demonstration_files import DemonstrationError, require_file
+from ilfo.extras import needed_from
 from ilfo.trajectory import Trajectory, checked, terminal_flags, valid_returns
 
 EPISODE, STEP, TERMINAL, ACTION, REWARD = "episode", "step", "terminal", "action", "reward"
@@ -344,12 +345,8 @@ def _parsed(cells: list[str]) -> _Column:
 
 class _Parquet:
     def __init__(self, path: Path):
-        try:
+        with needed_from("parquet", f"reading {path}"):
             from pyarrow import parquet
-        except ImportError as error:
-            raise ImportError(
-                f"{path} needs pyarrow to be read; install it with: pip install 'ilfo[parquet]'"
-            ) from error
         with _damage():
             self._file = parquet.ParquetFile(path)
             self.names = list(self._file.schema_arrow.names)
