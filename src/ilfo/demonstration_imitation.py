@@ -7,6 +7,7 @@ one can run code, so it is not even read. Neither library needs to be installed.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from ilfo.trajectory import Trajectory, checked, valid_returns
 
 _STATE = "state.json"
 _NEEDED = ("obs", "terminal")
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # closes a stream; without it rows may be missing
 
 
 def is_saved_by_imitation(path: Path) -> bool:
@@ -107,6 +109,11 @@ class SavedRow:
 def _rows(path: Path, wanted: tuple[str, ...]) -> list[SavedRow]:
     import pyarrow as pa
 
+    with open(path, "rb") as opened:
+        opened.seek(-min(len(_END), path.stat().st_size), os.SEEK_END)
+        end = opened.read()
+    if end != _END:
+        raise ValueError(f"{path.name} was not written to its end")
     try:
         with pa.OSFile(str(path)) as file:
             names = pa.ipc.open_stream(file).schema.names
