@@ -12,8 +12,6 @@ from pyarrow import parquet
 from ilfo.demonstrations import DemonstrationError, Demonstrations
 from tests.test_demonstrations import assert_same, example
 
-TERMINAL = (True, False, True)
-
 
 def columns(demos, *, terminal=True, actions=False):
     """One row per state, as someone else's recorder would write it."""
