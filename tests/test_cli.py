@@ -166,6 +166,22 @@ def test_inspecting_demonstrations(demos_file, capsys):
     assert f"states        {expert.states_count} of dimension 4\n" in shown
 
 
+def test_inspecting_a_table(tmp_path, capsys):
+    (tmp_path / "walk.csv").write_text("episode,terminal,x,y\na,0,1,2\na,0,3,4\na,1,5,6\n")
+    main(["demos", "inspect", str(tmp_path / "walk.csv")])
+    shown = capsys.readouterr().out
+    assert "states        3 of dimension 2\n" in shown
+    assert "endings       1 terminal, 0 cut off\n" in shown
+
+
+def test_a_missing_library_costs_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "walk.parquet").touch()
+    with pytest.raises(SystemExit, match="2"):
+        main(["demos", "inspect", str(tmp_path / "walk.parquet")])
+    assert capsys.readouterr().err.rstrip().endswith("pip install 'ilfo[parquet]'")
+
+
 def test_listing_settings(capsys):
     main(["settings"])
     shown = capsys.readouterr().out

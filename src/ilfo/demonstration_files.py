@@ -24,6 +24,10 @@ from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_fl
 
 FORMAT = 1
 _NEEDED = ("states", "lengths", "terminal")
+_CONVERT = (
+    "where imitation is installed, and if you trust the file, convert it by "
+    "imitation.data.serialize.save(FOLDER, imitation.data.serialize.load(FILE)), and load FOLDER"
+)
 
 
 class DemonstrationError(ValueError):
@@ -59,13 +63,13 @@ def _to_arrays(
     }
     actions = [each.actions for each in trajectories if each.actions is not None]
     if actions:
-        arrays["actions"] = _joined_actions(actions, len(trajectories))
+        arrays["actions"] = joined_actions(actions, len(trajectories))
     if returns is not None:
         arrays["returns"] = returns
     return arrays
 
 
-def _joined_actions(actions: list[np.ndarray], count: int) -> np.ndarray:
+def joined_actions(actions: list[np.ndarray], count: int) -> np.ndarray:
     kinds = {each.shape[1:] for each in actions}
     if len(actions) != count or len(kinds) > 1 or any(each.dtype.hasobject for each in actions):
         raise ValueError(
@@ -112,6 +116,16 @@ class Shard:
             return list(checked(map(Trajectory, states, self.terminal, labels), dim))
         except ValueError as error:
             raise DemonstrationError(f"{self.path}: {error}") from error
+
+
+def require_file(path: Path) -> None:
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there are no demonstrations at {path}; expected an .npz, .csv or .parquet file, or "
+            "a directory of .npz files"
+        )
+    if path.suffix.lower() in (".pkl", ".pickle"):
+        raise DemonstrationError(f"{path} is a pickle, and loading one runs code; {_CONVERT}")
 
 
 def open_shards(path: Path, *, actions: bool) -> list[Shard]:
@@ -167,16 +181,15 @@ def _read_members(
     path: Path, wanted: tuple[str, ...], *, needed: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Decodes the wanted members and no others, after a look that the needed ones are listed."""
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there are no demonstrations at {path}; expected an .npz file or a directory of them"
-        )
+    require_file(path)
     with open(path, "rb") as file:
         try:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is a single array, not an .npz archive")
             missing = [name for name in needed if name not in archive.files]
+            if missing and {"obs", "acts", "indices"} <= set(archive.files):
+                raise ValueError(f"it was saved by an old imitation; {_CONVERT}")
             if missing:
                 raise ValueError(f"it has no {', '.join(missing)}, only {archive.files}")
             return {name: _member(archive, name) for name in wanted if name in archive.files}

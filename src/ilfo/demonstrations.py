@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
 from ilfo.demonstration_files import (
@@ -25,6 +26,9 @@ from ilfo.demonstration_files import (
     shared_metadata,
     write,
 )
+from ilfo.demonstration_imitation import is_saved_by_imitation, read_objects, read_saved
+from ilfo.demonstration_minari import read_minari, write_minari
+from ilfo.demonstration_tables import SUFFIXES, Table, read_table
 from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_flags, valid_returns
 
 __all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
@@ -33,7 +37,7 @@ __all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
 class Demonstrations:
     """An immutable set of trajectories that can be iterated any number of times.
 
-    Made by `from_arrays`, `load` or `stream`, not by calling the class.
+    Made by `load`, `stream` or one of the methods `from_...`, not by calling the class.
     """
 
     def __init__(
@@ -74,6 +78,57 @@ class Demonstrations:
         return cls._in_memory(checked(raw), valid_returns(returns, count), metadata)
 
     @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        *,
+        states: Sequence[str] | None = None,
+        terminal: bool | Sequence[bool] | np.ndarray | None = None,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Reads a .csv or .parquet file, or a dict of columns, with one row per state.
+
+        A column `episode` tells trajectories apart, and `terminal` is true in the last row of one
+        that ended there; without that column, say it by the argument. The columns `step`, `reward`
+        and those that begin with `action` have their meaning too (`ilfo.demonstration_tables`).
+        Every other column is a dimension of the state, or those that `states` names.
+        """
+        trajectories, returns = read_table(table, states=states, terminal=terminal, actions=actions)
+        return cls._in_memory(trajectories, returns, metadata)
+
+    @classmethod
+    def from_minari(
+        cls,
+        dataset: Any,
+        *,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Reads a Minari dataset, given itself or by its id; observations must be vectors.
+
+        By default the metadata is what `to_minari` stored, else the dataset's id.
+        """
+        trajectories, returns, stored = read_minari(dataset, actions=actions)
+        return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
+
+    @classmethod
+    def from_trajectories(
+        cls,
+        objects: Iterable[Any],
+        *,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Takes over trajectories of the library `imitation`, or others of that kind.
+
+        Each has `obs` (T+1, S) and `terminal`; `acts` are looked at if `actions` asks for them,
+        and the sum of `rews`, if there are any, is the return.
+        """
+        trajectories, returns = read_objects(objects, actions=actions)
+        return cls._in_memory(trajectories, returns, metadata)
+
+    @classmethod
     def stream(
         cls,
         open_: Callable[[], Iterable[Trajectory]],
@@ -93,10 +148,16 @@ class Demonstrations:
     def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
         """Reads an .npz file, or streams a directory of .npz shards one shard at a time.
 
-        Without `actions` the file's actions are not even decoded. Of the shards' metadata, the
-        entries remain that all of them share.
+        A .csv or .parquet file is read as by `from_table`, and a folder that the library
+        `imitation` saved as by `from_trajectories`. Without `actions` the file's actions are not
+        even decoded. Of the shards' metadata, the entries remain that all of them share.
         """
         path = Path(path)
+        if path.suffix.lower() in SUFFIXES:
+            return cls.from_table(path, actions=actions)
+        if is_saved_by_imitation(path):
+            trajectories, returns = read_saved(path, actions=actions)
+            return cls._in_memory(trajectories, returns, None)
         shards = open_shards(path, actions=actions)
         returns, metadata = joined_returns(shards), shared_metadata(shards)
         if not path.is_dir():
@@ -191,6 +252,30 @@ class Demonstrations:
         The set is gathered in memory for it; save a larger one in parts, as shards.
         """
         write(Path(path), self, self._returns, self._metadata)
+
+    def to_minari(
+        self,
+        dataset_id: str,
+        *,
+        env: Any = None,
+        action_space: Space | None = None,
+        **details: Any,
+    ) -> None:
+        """Creates a local Minari dataset, from which `from_minari` reads the same again.
+
+        `env` is an environment or its id, whose spec is stored. The space of the actions is
+        `action_space`, else that of `env`, else all arrays of their shape. A trajectory's return
+        becomes the reward of its last step. `details`, such as `author`, go to Minari.
+        """
+        write_minari(
+            dataset_id,
+            self,
+            self._returns,
+            self._metadata,
+            env=env,
+            action_space=action_space,
+            details=details,
+        )
 
 
 def _first(trajectories: Iterable[Trajectory], n: int) -> Iterator[Trajectory]:

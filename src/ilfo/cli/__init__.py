@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 
 from ilfo.cli import bench, demos, runs
+from ilfo.extras import MissingExtraError
 
 COMMANDS: dict[str, Any] = {
     "train": runs.Train,
@@ -36,7 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     try:
         command.run()
-    except (ValueError, OSError, FloatingPointError, gymnasium.error.Error) as error:
+    except (
+        ValueError,
+        OSError,
+        FloatingPointError,
+        MissingExtraError,
+        gymnasium.error.Error,
+    ) as error:
         Console(stderr=True).print(
             f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
         )

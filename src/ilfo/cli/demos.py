@@ -20,7 +20,7 @@ class Inspect:
     """Show what a file of demonstrations holds."""
 
     file: tyro.conf.Positional[Path]
-    """An .npz file, or a folder of them."""
+    """An .npz, .csv or .parquet file, or a folder of .npz files."""
 
     def run(self) -> None:
         console.print(describe(Demonstrations.load(self.file)), markup=False, highlight=False)

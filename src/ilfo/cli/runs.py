@@ -32,7 +32,7 @@ class Train:
     env: str | None = None
     """Id of any registered Gymnasium environment, package:Id to import a package first."""
     demos: str | None = None
-    """Demonstrations: an .npz file or a folder of them; see `ilfo demos inspect`."""
+    """Demonstrations: an .npz, .csv or .parquet file; see `ilfo demos inspect`."""
     trajectories: int | None = None
     """Use only that many demonstrations."""
     seeds: int = 1

@@ -1,0 +1,159 @@
+"""Demonstrations from the trajectories of the library `imitation`.
+
+Its objects have `obs` (T+1, S), `acts` (T, ...), `terminal`, and perhaps `rews` (T,). It saves them
+as a folder of Hugging Face's `datasets`: a `state.json` that lists Arrow files, with one row per
+trajectory and a column per attribute. The column `infos` can hold any Python object, and decoding
+one can run code, so it is not even read. Neither library needs to be installed.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilfo.demonstration_files import DemonstrationError
+from ilfo.extras import needed_from
+from ilfo.trajectory import Trajectory, checked, valid_returns
+
+_STATE = "state.json"
+_NEEDED = ("obs", "terminal")
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # closes a stream; without it rows may be missing
+
+
+def is_saved_by_imitation(path: Path) -> bool:
+    return (path / _STATE).is_file()
+
+
+def read_objects(
+    objects: Iterable[Any], *, actions: bool
+) -> tuple[list[Trajectory], np.ndarray | None]:
+    """The trajectories, and their returns if all objects have rewards."""
+    needed = (*_NEEDED, "acts") if actions else _NEEDED
+    rewards: list[Any] = []
+
+    def raw() -> Iterator[Trajectory]:
+        for index, each in enumerate(objects):
+            missing = [name for name in needed if getattr(each, name, None) is None]
+            if missing:
+                raise ValueError(
+                    f"trajectory {index}: is a {type(each).__name__} without {', '.join(missing)}; "
+                    f"expected objects with {', '.join(needed)}"
+                )
+            rewards.append(getattr(each, "rews", None))
+            yield Trajectory(each.obs, each.terminal, each.acts if actions else None)
+
+    trajectories = list(checked(raw()))
+    if any(each is None for each in rewards):
+        return trajectories, None
+    returns = [
+        _return(index, each, len(trajectory.states) - 1)
+        for index, (each, trajectory) in enumerate(zip(rewards, trajectories, strict=True))
+    ]
+    return trajectories, valid_returns(returns, len(trajectories))
+
+
+def _return(index: int, given: Any, steps: int) -> float:
+    try:
+        rewards = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(f"trajectory {index}: rews are not an array: {error}") from error
+    if rewards.shape != (steps,) or rewards.dtype.kind not in "biuf":
+        raise ValueError(
+            f"trajectory {index}: rews have dtype {rewards.dtype} and shape {rewards.shape}, "
+            f"expected one number for each of {steps} steps"
+        )
+    with np.errstate(invalid="ignore", over="ignore"):  # valid_returns reports it
+        return float(rewards.astype(np.float64).sum())
+
+
+def read_saved(folder: Path, *, actions: bool) -> tuple[list[Trajectory], np.ndarray | None]:
+    """Reads what `imitation.data.serialize.save` wrote."""
+    with needed_from("parquet", f"reading {folder}"):
+        import pyarrow  # noqa: F401
+    wanted = ("obs", "terminal", "rews", *(["acts"] if actions else []))
+    try:
+        rows = [row for file in _files(folder) for row in _rows(file, wanted)]
+        return read_objects(rows, actions=actions)
+    except ValueError as error:
+        raise DemonstrationError(f"{folder}: {error}") from error
+
+
+def _files(folder: Path) -> list[Path]:
+    """The listed files alone: `datasets` leaves caches of the same kind beside them."""
+    try:
+        state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        names = [str(each["filename"]) for each in state["_data_files"]]
+        chosen = state.get("_indices_data_files")
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{_STATE} does not list the files of a saved dataset: {error}") from error
+    if chosen:
+        raise ValueError("its rows are a selection; save the dataset again by save_to_disk")
+    for name in names:
+        if Path(name).name != name or not (folder / name).is_file():
+            raise ValueError(f"{_STATE} lists {name!r}, expected a file in the same folder")
+    return [folder / name for name in names]
+
+
+@dataclass(frozen=True)
+class SavedRow:
+    obs: np.ndarray | None
+    terminal: Any
+    rews: np.ndarray | None = None
+    acts: np.ndarray | None = None
+
+
+def _rows(path: Path, wanted: tuple[str, ...]) -> list[SavedRow]:
+    import pyarrow as pa
+
+    with open(path, "rb") as opened:
+        opened.seek(-min(len(_END), path.stat().st_size), os.SEEK_END)
+        end = opened.read()
+    if end != _END:
+        raise ValueError(f"{path.name} was not written to its end")
+    try:
+        with pa.OSFile(str(path)) as file:
+            names = pa.ipc.open_stream(file).schema.names
+        kept = [index for index, name in enumerate(names) if name in wanted]
+        options = pa.ipc.IpcReadOptions(included_fields=kept)
+        with pa.OSFile(str(path)) as file:
+            table = pa.ipc.open_stream(file, options=options).read_all()
+        table.validate(full=True)
+    # Damaged bytes surface as several unrelated exceptions of pyarrow.
+    except Exception as error:
+        raise ValueError(f"{path.name} cannot be read as Arrow: {error}") from error
+    missing = [name for name in wanted if name not in names and name != "rews"]
+    if missing or len(set(names)) < len(names):
+        raise ValueError(f"{path.name} has the columns {names}, expected each of {wanted} once")
+    columns = {name: table.column(name) for name in wanted if name in names}
+    return [
+        SavedRow(**{name: _value(column[index]) for name, column in columns.items()})
+        for index in range(table.num_rows)
+    ]
+
+
+def _value(scalar: Any) -> Any:
+    """One row's entry: an array of as many axes as lists are nested, or a plain value."""
+    import pyarrow as pa
+
+    if isinstance(scalar, pa.ExtensionScalar):
+        scalar = scalar.value
+    if isinstance(scalar, pa.ListScalar):
+        return None if scalar.values is None else _dense(scalar.values)
+    return None if scalar is None else scalar.as_py()
+
+
+def _dense(array: Any) -> np.ndarray:
+    from pyarrow import types
+
+    kind = array.type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return array.to_numpy(zero_copy_only=False)
+    lengths = set(array.value_lengths().to_pylist())
+    if len(lengths) > 1 or None in lengths:
+        raise ValueError(f"a list holds lists of different lengths {lengths}, expected an array")
+    inner = _dense(array.flatten())
+    return inner.reshape(len(array), *lengths or (0,), *inner.shape[1:])
