@@ -139,11 +139,11 @@ class Agent(abc.ABC):
         self.check_budget(total_timesteps)
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         start = time.perf_counter()
+        self._prepare()
+        self.seconds["compile"] += time.perf_counter() - start
         try:
             for each in callbacks:
                 each.on_start(self)
-            self._prepare()
-            self.seconds["compile"] += time.perf_counter() - start
             while self.online_samples + self.samples_per_iteration <= total_timesteps:
                 log = self._iterate() | {
                     "total_timesteps": total_timesteps,

@@ -43,10 +43,10 @@ class Recorder(Callback):
         iterations, on steps that do not count as online samples."""
         self.run, self.facts, self.every = run, dict(facts), every
         self._spent = {"evaluate": 0.0, "save": 0.0}
+        self._before: dict[str, float] = {}
 
     def on_start(self, agent: Agent) -> None:
         self._chosen = _chosen_at(agent)
-        self._before = dict(agent.seconds)
 
     def on_iteration(self, agent: Agent, log: Mapping[str, Any]) -> None:
         began = time.perf_counter()
@@ -76,8 +76,9 @@ class Recorder(Callback):
         return row | {name: float(log[name][index]) if name in log else None for name in METRICS}
 
     def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
-        """Seconds of this iteration; saving is booked on the next one's row."""
-        spent = {name: agent.seconds[name] - self._before[name] for name in agent.seconds}
+        """Seconds of this iteration, the first with all that came before it; saving is booked on
+        the next one's row."""
+        spent = {name: agent.seconds[name] - self._before.get(name, 0.0) for name in agent.seconds}
         self._before = dict(agent.seconds)
         return (
             {"iteration": agent.iteration}
