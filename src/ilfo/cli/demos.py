@@ -7,6 +7,7 @@ import tyro
 
 from ilfo import machine
 from ilfo.cli.console import console
+from ilfo.demonstration_picture import draw_demonstrations
 from ilfo.demonstrations import Demonstrations
 from ilfo.describe import describe
 from ilfo.environments.factory import factory
@@ -22,8 +23,14 @@ class Inspect:
     file: tyro.conf.Positional[Path]
     """An .npz, .csv or .parquet file, or a folder of .npz files."""
 
+    picture: Path | None = None
+    """Also draw state distributions and the first trajectories: FILE.png."""
+
     def run(self) -> None:
-        console.print(describe(Demonstrations.load(self.file)), markup=False, highlight=False)
+        demonstrations = Demonstrations.load(self.file)
+        console.print(describe(demonstrations), markup=False, highlight=False)
+        if self.picture is not None:
+            draw_demonstrations(demonstrations, self.picture)
 
 
 @dataclass(frozen=True)

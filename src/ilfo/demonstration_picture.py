@@ -1,0 +1,44 @@
+"""What demonstrations look like: how each dimension is distributed, and the first trajectories."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from ilfo.demonstrations import Demonstrations
+from ilfo.expert import SAMPLE, sample_steps
+from ilfo.extras import needed_from
+
+DIMENSIONS, TRAJECTORIES, COLUMNS = 18, 5, 3
+
+
+def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
+    """A pair of axes per dimension, of the first 18: a histogram and five trajectories in time."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists already; choose another file")
+    with needed_from("report", "a picture"):
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    states = sample_steps(demonstrations, SAMPLE, np.random.default_rng(0))[:, 1]
+    first = [
+        trajectory.states
+        for _, trajectory in zip(range(TRAJECTORIES), demonstrations, strict=False)
+    ]
+    shown = min(demonstrations.dim, DIMENSIONS)
+    rows = -(-shown // COLUMNS)
+    figure, axes = pyplot.subplots(
+        rows, 2 * COLUMNS, figsize=(5 * COLUMNS, 1.8 * rows), layout="constrained", squeeze=False
+    )
+    for unused in axes.ravel()[2 * shown :]:
+        unused.set_visible(False)
+    for dimension in range(shown):
+        spread, course = axes.ravel()[2 * dimension : 2 * dimension + 2]
+        spread.hist(states[:, dimension], bins=40)
+        spread.set(title=f"state {dimension}", yticks=[])
+        for path_of_states in first:
+            course.plot(path_of_states[:, dimension], linewidth=0.8)
+        course.set(xlabel="step")
+    figure.savefig(path, dpi=100)
+    pyplot.close(figure)
