@@ -22,10 +22,7 @@ def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
         matplotlib.use("Agg")
         from matplotlib import pyplot
     states = sample_steps(demonstrations, SAMPLE, np.random.default_rng(0))[:, 1]
-    first = [
-        trajectory.states
-        for _, trajectory in zip(range(TRAJECTORIES), demonstrations, strict=False)
-    ]
+    first = [each.states for each in itertools.islice(demonstrations, TRAJECTORIES)]
     shown = min(demonstrations.dim, DIMENSIONS)
     rows = -(-shown // COLUMNS)
     figure, axes = pyplot.subplots(
