@@ -17,18 +17,23 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ilfo.demonstration_columns import (
+    EPISODE,
+    Column,
+    CsvColumns,
+    MemoryColumns,
+    ParquetColumns,
+)
 from ilfo.demonstration_files import DemonstrationError, require_file
-from ilfo.extras import needed_from
 from ilfo.trajectory import Trajectory, checked, terminal_flags, valid_returns
 
-EPISODE, STEP, TERMINAL, ACTION, REWARD = "episode", "step", "terminal", "action", "reward"
+STEP, TERMINAL, ACTION, REWARD = "step", "terminal", "action", "reward"
 SUFFIXES = (".csv", ".parquet")
 
 Table = str | os.PathLike[str] | Mapping[str, ArrayLike]
@@ -43,14 +48,14 @@ def read_table(
 ) -> tuple[list[Trajectory], np.ndarray | None]:
     """The trajectories and their returns; columns that are not asked for are not decoded."""
     if isinstance(table, Mapping):
-        return _read(_Memory(table), states, terminal, actions)
+        return _read(MemoryColumns(table), states, terminal, actions)
     path = Path(table)
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise DemonstrationError(f"{path} ends in {kind!r}, expected one of {', '.join(SUFFIXES)}")
     require_file(path)
     with _naming(path):
-        source = _Csv(path) if kind == ".csv" else _Parquet(path)
+        source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path)
         return _read(source, states, terminal, actions)
 
 
@@ -60,20 +65,6 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except (ValueError, csv.Error) as error:
         raise DemonstrationError(f"{path}: {error}") from error
-
-
-# From columns to trajectories
-
-
-@dataclass(frozen=True)
-class _Column:
-    """Numbers, bools, or objects that are text; a missing entry has a value of no meaning."""
-
-    values: np.ndarray
-    missing: np.ndarray
-
-    def __getitem__(self, rows: slice) -> "_Column":
-        return _Column(self.values[rows], self.missing[rows])
 
 
 def _read(source, states, terminal, actions) -> tuple[list[Trajectory], np.ndarray | None]:
@@ -148,7 +139,7 @@ def _check_terminal(names: list[str], terminal: Any) -> None:
         raise ValueError(f"terminal is given twice: leave it out, or drop the column {TERMINAL!r}")
 
 
-def _episodes(column: _Column) -> list[slice]:
+def _episodes(column: Column) -> list[slice]:
     labels = column.values
     if not len(labels):
         raise ValueError("the table has no rows; at least one trajectory is needed")
@@ -167,7 +158,7 @@ def _episodes(column: _Column) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(starts)]
 
 
-def _numeric(name: str, column: _Column) -> _Column:
+def _numeric(name: str, column: Column) -> Column:
     if column.values.dtype.kind not in "biuf":
         shown = repr(column.values[0]) if len(column.values) else "nothing"
         raise ValueError(
@@ -177,7 +168,7 @@ def _numeric(name: str, column: _Column) -> _Column:
     return column
 
 
-def _check_steps(column: _Column, episodes: list[slice]) -> None:
+def _check_steps(column: Column, episodes: list[slice]) -> None:
     for index, rows in enumerate(episodes):
         steps = np.where(column[rows].missing, np.nan, column[rows].values.astype(np.float64))
         wrong = np.flatnonzero(np.diff(steps) != 1)
@@ -189,7 +180,7 @@ def _check_steps(column: _Column, episodes: list[slice]) -> None:
             )
 
 
-def _check_complete(name: str, column: _Column, episodes: list[slice]) -> None:
+def _check_complete(name: str, column: Column, episodes: list[slice]) -> None:
     if not column.missing.any():
         return
     for index, rows in enumerate(episodes):
@@ -201,7 +192,7 @@ def _check_complete(name: str, column: _Column, episodes: list[slice]) -> None:
             )
 
 
-def _flags(column: _Column, episodes: list[slice]) -> list[bool]:
+def _flags(column: Column, episodes: list[slice]) -> list[bool]:
     values, missing = column.values, column.missing
     if values.dtype.kind not in "biuf" or not np.isin(values[~missing], (0, 1)).all():
         raise ValueError(f"column {TERMINAL!r} must hold true and false, or 1 and 0")
@@ -221,7 +212,7 @@ def _flags(column: _Column, episodes: list[slice]) -> list[bool]:
     return flags
 
 
-def _returns(column: _Column, episodes: list[slice]) -> list[float]:
+def _returns(column: Column, episodes: list[slice]) -> list[float]:
     _numeric(REWARD, column)
     returns = []
     for index, rows in enumerate(episodes):
@@ -237,7 +228,7 @@ def _returns(column: _Column, episodes: list[slice]) -> list[float]:
     return returns
 
 
-def _actions(columns: list[_Column], names: list[str], episodes: list[slice]) -> list[np.ndarray]:
+def _actions(columns: list[Column], names: list[str], episodes: list[slice]) -> list[np.ndarray]:
     but_last = [slice(rows.start, rows.stop - 1) for rows in episodes]
     for name, column in zip(names, columns, strict=True):
         _check_complete(name, _numeric(name, column), but_last)
@@ -246,146 +237,3 @@ def _actions(columns: list[_Column], names: list[str], episodes: list[slice]) ->
     else:
         block = np.stack([column.values for column in columns], axis=1)
     return [block[rows] for rows in but_last]
-
-
-# Where columns come from
-
-
-class _Memory:
-    def __init__(self, table: Mapping[str, ArrayLike]):
-        self._table = table
-        self.names = list(table)
-        if not all(isinstance(name, str) for name in self.names):
-            raise ValueError(f"columns are called {self.names}, expected names that are text")
-
-    def read(self, names: list[str]) -> dict[str, _Column]:
-        columns = {name: _in_memory(name, self._table[name]) for name in names}
-        lengths = {name: len(column.values) for name, column in columns.items()}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"columns have different lengths: {lengths}")
-        return columns
-
-
-def _in_memory(name: str, given: ArrayLike) -> _Column:
-    try:
-        values = np.asarray(given)
-    except ValueError as error:
-        raise ValueError(f"column {name!r} is not an array: {error}") from error
-    if values.ndim != 1:
-        raise ValueError(f"column {name!r} has shape {values.shape}, expected one entry per row")
-    if values.dtype.kind == "f":
-        return _Column(values, np.isnan(values))
-    if values.dtype.kind in "biu":
-        return _Column(values, np.zeros(len(values), bool))
-    texts = values.astype(object)
-    wrong = [each for each in texts if not isinstance(each, str)]
-    if wrong:
-        raise ValueError(
-            f"column {name!r} holds {wrong[0]!r} of type {type(wrong[0]).__name__}, expected "
-            "numbers, or text for the episode"
-        )
-    return _Column(texts, texts == "")
-
-
-class _Csv:
-    def __init__(self, path: Path):
-        self._path = path
-        with self._open() as file:
-            self.names = [name.strip() for name in next(csv.reader(file, strict=True), [])]
-
-    def _open(self):
-        return open(self._path, newline="", encoding="utf-8-sig")
-
-    def read(self, names: list[str]) -> dict[str, _Column]:
-        wanted = [self.names.index(name) for name in names]
-        cells: list[list[str]] = [[] for _ in names]
-        with self._open() as file:
-            rows = csv.reader(file, strict=True)
-            next(rows)
-            for row in rows:
-                if not row:
-                    continue  # an empty line, as at the end of many files
-                if len(row) != len(self.names):
-                    raise ValueError(
-                        f"line {rows.line_num} has {len(row)} fields, the header {len(self.names)}"
-                    )
-                for column, index in zip(cells, wanted, strict=True):
-                    column.append(row[index].strip())
-        # Episodes 1 and 01 are two, so their names stay text.
-        return {
-            name: _texts(column) if name == EPISODE else _parsed(column)
-            for name, column in zip(names, cells, strict=True)
-        }
-
-
-def _texts(cells: list[str]) -> _Column:
-    texts = np.array(cells, dtype=object)
-    return _Column(texts, texts == "")
-
-
-def _parsed(cells: list[str]) -> _Column:
-    """The narrowest of int64, float64 and bool that takes every entry; else the text."""
-    column = _texts(cells)
-    texts, present = column.values, ~column.missing
-    words = {"true": True, "false": False}
-    for dtype, convert in (
-        (np.int64, lambda some: some.astype(np.int64)),
-        (np.float64, lambda some: some.astype(np.float64)),
-        (np.bool_, lambda some: [words[each.lower()] for each in some]),
-    ):
-        values = np.zeros(len(texts), dtype)
-        try:
-            values[present] = convert(texts[present])
-        except (ValueError, OverflowError, KeyError):
-            continue
-        nan = np.isnan(values) if dtype is np.float64 else False
-        return _Column(values, column.missing | nan)
-    return column
-
-
-class _Parquet:
-    def __init__(self, path: Path):
-        with needed_from("parquet", f"reading {path}"):
-            from pyarrow import parquet
-        with _damage():
-            self._file = parquet.ParquetFile(path)
-            self.names = list(self._file.schema_arrow.names)
-
-    def read(self, names: list[str]) -> dict[str, _Column]:
-        with self._file, _damage():
-            table = self._file.read(columns=names)
-            return {name: _from_arrow(name, table.column(name)) for name in names}
-
-
-@contextmanager
-def _damage() -> Iterator[None]:
-    """Damaged bytes surface as OSError, NotImplementedError and others of pyarrow."""
-    try:
-        yield
-    except ValueError:
-        raise
-    except Exception as error:
-        raise ValueError(f"it cannot be read as Parquet: {error}") from error
-
-
-def _from_arrow(name: str, column: Any) -> _Column:
-    from pyarrow import types
-
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    missing = column.is_null().to_numpy()
-    kind = column.type
-    if types.is_string(kind) or types.is_large_string(kind):
-        texts = np.array(column.to_pylist(), dtype=object)
-        return _Column(texts, missing | (texts == ""))
-    if types.is_boolean(kind) or types.is_integer(kind):
-        # Filled, because NumPy has no integer that is missing and pyarrow would make it a float.
-        values = (column.fill_null(0 if types.is_integer(kind) else False)).to_numpy()
-        return _Column(values, missing)
-    if types.is_floating(kind):
-        values = column.to_numpy()
-        return _Column(values, np.isnan(values))
-    raise ValueError(
-        f"column {name!r} is of type {kind}, expected numbers, or text for the episode; drop it, "
-        "or list the columns of the state with states=[...]"
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ilfo import config
 from ilfo.agent import Agent
-from ilfo.checkpoint import CheckpointError
+from ilfo.checkpoint import CheckpointError, read_meta
 from ilfo.components import COMPONENTS
 from ilfo.demonstrations import Demonstrations
 from ilfo.divergence import DivergenceError
@@ -243,7 +243,15 @@ def load_best(path: Path) -> Agent:
     best, order = run.path_of("best"), order_of(run)
     if not best.exists():
         raise CheckpointError(f"{path} has no checkpoint yet; its first iteration is not over")
-    return METHODS[order.method].load(best, order.environment())
+    return load_agent(best, order.environment())
+
+
+def load_agent(path: Path, environment: Environment | None = None) -> Agent:
+    """An agent of whatever method the file says."""
+    method = read_meta(path).get("method")
+    if method not in METHODS:
+        raise CheckpointError(f"{path} holds an agent of method {method!r}, which is unknown here")
+    return METHODS[method].load(path, environment)
 
 
 def fingerprint(demonstrations: Demonstrations) -> str:

@@ -144,19 +144,29 @@ def fit(
         (params, optimiser_state), values = jax.lax.scan(one_pass, (params, optimiser_state), keys)
         return eqx.combine(params, static), optimiser_state, values[-1]
 
+    held_out = lambda params: loss(eqx.combine(params, static), rows(judged), judged_weight)
+    (params, optimiser_state), value = _best_pass(
+        one_pass, held_out, (params, optimiser_state), keys, plan.patience
+    )
+    return eqx.combine(params, static), optimiser_state, value
+
+
+def _best_pass(one_pass, held_out, first, keys, patience: int):
+    """The state after the pass that `held_out` judges best, and that judgement; without patience,
+    after the last one. A scan has a fixed length: stopping early means not to compute."""
+
     def judged_pass(carry, key):
         current, best, best_value, waited = carry
-        stopped = (plan.patience > 0) & (waited >= max(plan.patience, 1))
+        stopped = (patience > 0) & (waited >= max(patience, 1))
         current = jax.lax.cond(
             stopped, lambda c, k: c, lambda c, k: one_pass(c, k)[0], current, key
         )
-        value = loss(eqx.combine(current[0], static), rows(judged), judged_weight)
-        better = ~stopped & ((value < best_value) | (plan.patience == 0))
+        value = held_out(current[0])
+        better = ~stopped & ((value < best_value) | (patience == 0))
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), current, best)
         waited = jnp.where(better, 0, waited + 1)
         return (current, best, jnp.where(better, value, best_value), waited), None
 
-    first = (params, optimiser_state)
     start = (first, first, jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32))
-    (_, (params, optimiser_state), value, _), _ = jax.lax.scan(judged_pass, start, keys)
-    return eqx.combine(params, static), optimiser_state, value
+    (_, best, value, _), _ = jax.lax.scan(judged_pass, start, keys)
+    return best, value

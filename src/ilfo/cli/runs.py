@@ -1,4 +1,4 @@
-"""Commands on training runs: train, resume, evaluate, settings."""
+"""Commands on training runs, and on what they can be asked for: tasks and settings."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +32,7 @@ class Train:
     env: str | None = None
     """Id of any registered Gymnasium environment, package:Id to import a package first."""
     demos: str | None = None
-    """Demonstrations: an .npz, .csv or .parquet file; see `ilfo demos inspect`."""
+    """Demonstrations: an .npz, .csv or .parquet file, or a folder; see `ilfo demos inspect`."""
     trajectories: int | None = None
     """Use only that many demonstrations."""
     seeds: int = 1

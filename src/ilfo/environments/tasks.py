@@ -29,6 +29,8 @@ class Task:
     """Mean return at which training of the bundled expert stops, about the paper's value."""
     expert_seed: int = 0
     """Seed of the bundled expert."""
+    expert_kl: float = 0.01
+    """Length of its steps: small where the wanted return is soon reached, and soon passed."""
     demonstrations: int
     """Trajectories used unless told otherwise (the paper's number)."""
     budget: int
@@ -70,6 +72,7 @@ TASKS = {
             reset="each of the four numbers U(-0.05, 0.05)",
             expert_return=450.0,
             expert_seed=1,
+            expert_kl=0.0025,
             demonstrations=10,
             budget=20_000,
         ),
@@ -83,6 +86,7 @@ TASKS = {
             reset="each of the four numbers U(-0.05, 0.05)",
             expert_return=175.0,
             expert_seed=2,
+            expert_kl=0.0025,
             demonstrations=20,
             budget=30_000,
         ),

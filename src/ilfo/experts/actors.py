@@ -12,7 +12,8 @@ import numpy as np
 
 from ilfo.environments.factory import Factory
 from ilfo.evaluate import Episode
-from ilfo.launch import METHODS, load_best
+from ilfo.extras import needed_from
+from ilfo.launch import load_agent, load_best
 from ilfo.randomness import Purpose, stream_seed
 from ilfo.rollout import observe
 
@@ -40,7 +41,7 @@ def find_actor(source: str, made: Factory, *, greedy: bool = False) -> Actor:
     if path.is_dir():
         return _predicting(load_best(path), greedy)
     if path.suffix == ".npz":
-        return _predicting(METHODS["mobile"].load(path), greedy)
+        return _predicting(load_agent(path), greedy)
     first, colon, rest = source.partition(":")
     if colon and rest.endswith(".zip"):
         return _predicting(load_sb3(first, Path(rest), made), greedy)
@@ -65,10 +66,8 @@ def load_sb3(algorithm: str, path: Path, made: Factory) -> Any:
     Such a file holds pickles beside its weights. None of them is opened: what they say is taken
     from the environment, or is not needed to act.
     """
-    try:
+    with needed_from("sb3", f"reading {path}"):
         import stable_baselines3 as sb3
-    except ImportError as error:
-        raise ValueError("reading a Stable-Baselines3 model needs ilfo[sb3]") from error
     kind = getattr(sb3, algorithm.upper(), None)
     if kind is None or not hasattr(kind, "policy_aliases"):
         raise ValueError(f"Stable-Baselines3 has no algorithm {algorithm!r}")

@@ -38,12 +38,8 @@ class Plan:
 
 
 def plan_for(task: Task) -> Plan:
-    """Of about 6,400 samples per iteration, and at least 16 streams to judge a policy by.
-
-    Steps are small where the wanted return is soon reached, and soon passed.
-    """
-    small = task.name in ("cartpole", "cartpole-stochastic")
-    planner = TRPO(kl=0.0025 if small else 0.01, critic=GAECritic(plan=Passes(10, 256)))
+    """Of about 6,400 samples per iteration, and at least 16 streams to judge a policy by."""
+    planner = TRPO(kl=task.expert_kl, critic=GAECritic(plan=Passes(10, 256)))
     return Plan(planner, streams=max(16, 6400 // task.horizon))
 
 
