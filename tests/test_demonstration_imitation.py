@@ -196,7 +196,9 @@ def test_pickles_are_refused_with_the_way_to_convert_them(tmp_path):
         Demonstrations.load(path)
     infos = np.array([{}, {}], dtype=object)
     np.savez(tmp_path / "old.npz", obs=GOOD, acts=[0, 0], infos=infos, indices=[], terminal=[True])
-    with pytest.raises(DemonstrationError, match=r"old\.npz.*old imitation.*serialize\.save"):
+    with pytest.raises(
+        DemonstrationError, match=r"old\.npz.*old version of imitation.*serialize\.save"
+    ):
         Demonstrations.load(tmp_path / "old.npz")
 
 

@@ -23,9 +23,10 @@ from ilfo.files import atomic
 from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_flags, valid_returns
 
 FORMAT = 1
+PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 _NEEDED = ("states", "lengths", "terminal")
 _CONVERT = (
-    "where imitation is installed, and if you trust the file, convert it by "
+    "where that is installed, and if you trust the file, convert it by "
     "imitation.data.serialize.save(FOLDER, imitation.data.serialize.load(FILE)), and load FOLDER"
 )
 
@@ -124,8 +125,12 @@ def require_file(path: Path) -> None:
             f"there are no demonstrations at {path}; expected an .npz, .csv or .parquet file, or "
             "a directory of .npz files"
         )
-    if path.suffix.lower() in (".pkl", ".pickle"):
-        raise DemonstrationError(f"{path} is a pickle, and loading one runs code; {_CONVERT}")
+    if path.suffix.lower() in PICKLES:
+        raise DemonstrationError(
+            f"{path} is a pickle, and loading one runs code. If it holds a list of episodes of "
+            "plain arrays, `ilfo demos convert` reads it safely; if it is of the library "
+            f"imitation, then {_CONVERT}"
+        )
 
 
 def open_shards(path: Path, *, actions: bool) -> list[Shard]:
@@ -189,7 +194,7 @@ def _read_members(
                 raise ValueError("it is a single array, not an .npz archive")
             missing = [name for name in needed if name not in archive.files]
             if missing and {"obs", "acts", "indices"} <= set(archive.files):
-                raise ValueError(f"it was saved by an old imitation; {_CONVERT}")
+                raise ValueError(f"it was saved by an old version of imitation; {_CONVERT}")
             if missing:
                 raise ValueError(f"it has no {', '.join(missing)}, only {archive.files}")
             return {name: _member(archive, name) for name in wanted if name in archive.files}

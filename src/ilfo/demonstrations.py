@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
+from ilfo.demonstration_episodes import read_episodes
 from ilfo.demonstration_files import (
     DemonstrationError,
     decode_metadata,
@@ -126,6 +127,24 @@ class Demonstrations:
         and the sum of `rews`, if there are any, is the return.
         """
         trajectories, returns = read_objects(objects, actions=actions)
+        return cls._in_memory(trajectories, returns, metadata)
+
+    @classmethod
+    def from_episodes(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        horizon: int,
+        actions: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Demonstrations":
+        """Reads a list of episodes that was saved by `torch.save` or `pickle.dump`, without
+        running what the file says (`ilfo.demonstration_episodes` tells how it must look).
+
+        An episode that is done before `horizon` steps ended in its last state; at the horizon only
+        its time was over.
+        """
+        trajectories, returns = read_episodes(Path(path), horizon=horizon, actions=actions)
         return cls._in_memory(trajectories, returns, metadata)
 
     @classmethod

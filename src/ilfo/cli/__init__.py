@@ -17,7 +17,7 @@ COMMANDS: dict[str, Any] = {
     "evaluate": runs.Evaluate,
     "settings": runs.Settings,
     "tasks": runs.Tasks,
-    "demos": {"inspect": demos.Inspect, "record": demos.Record},
+    "demos": {"inspect": demos.Inspect, "record": demos.Record, "convert": demos.Convert},
     "expert": {"train": demos.TrainExpert},
     "bench": {"run": bench.BenchRun, "table": bench.BenchTable},
 }

@@ -7,6 +7,7 @@ import tyro
 
 from ilfo import machine
 from ilfo.cli.console import console
+from ilfo.demonstration_files import PICKLES
 from ilfo.demonstration_picture import draw_demonstrations
 from ilfo.demonstrations import Demonstrations
 from ilfo.describe import describe
@@ -31,6 +32,37 @@ class Inspect:
         console.print(describe(demonstrations), markup=False, highlight=False)
         if self.picture is not None:
             draw_demonstrations(demonstrations, self.picture)
+
+
+@dataclass(frozen=True)
+class Convert:
+    """Write demonstrations of another form as one .npz file."""
+
+    source: tyro.conf.Positional[Path]
+    """A .csv or .parquet file, a folder of `imitation`, or a list of episodes (.pt, .pkl)."""
+    out: Path
+    """File for the demonstrations; must not exist."""
+    horizon: int | None = None
+    """For a list of episodes: the longest one that was allowed; ended there, its time was over."""
+    actions: bool = False
+    """Keep the actions too; by default only states are."""
+
+    def run(self) -> None:
+        if self.out.exists():
+            raise FileExistsError(f"{self.out} exists already; choose another file")
+        demonstrations = self._read()
+        demonstrations.save(self.out)
+        console.print(describe(demonstrations), markup=False, highlight=False)
+
+    def _read(self) -> Demonstrations:
+        if self.source.suffix.lower() not in PICKLES:
+            return Demonstrations.load(self.source, actions=self.actions)
+        if self.horizon is None:
+            raise ValueError(
+                "say how long an episode of a list could be, so that its end is told from a time "
+                "limit: --horizon"
+            )
+        return Demonstrations.from_episodes(self.source, horizon=self.horizon, actions=self.actions)
 
 
 @dataclass(frozen=True)
