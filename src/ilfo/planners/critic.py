@@ -4,7 +4,9 @@
 
 Behind a terminal or runaway step V(s_{t+1}) is the closed form c/(1 - γ) of staying in an
 absorbing state of cost c for good; behind a cut the critic's own estimate stands in and the sum
-stops. The critic's network predicts (1 - γ) V, which is of the size of one step's cost.
+stops. The critic's network predicts (1 - γ) V, which is of the size of one step's cost: estimates
+are cut off at the largest cost in the batch. Where every trajectory is cut, as in tasks without an
+end, estimates that feed on themselves would otherwise grow without bound.
 """
 
 from typing import Any
@@ -28,6 +30,13 @@ class Batch(eqx.Module):
     terminal_cost: Float[Array, ""]
     """Cost of every further step behind a terminal state; 0 where nothing follows."""
     runaway_cost: Float[Array, ""]
+
+    @property
+    def largest_cost(self) -> Float[Array, ""]:
+        """Of one step, in absolute value."""
+        steps = jnp.where(self.rollout.valid, jnp.abs(self.cost), 0.0).max()
+        behind = jnp.maximum(jnp.abs(self.terminal_cost), jnp.abs(self.runaway_cost))
+        return jnp.maximum(steps, behind)
 
 
 class Critic(eqx.Module):
@@ -74,7 +83,8 @@ class GAECritic(eqx.Module):
     ) -> tuple[Float[Array, "N T"], Float[Array, "N T"]]:
         """Advantages, and the returns that the critic is fitted to."""
         rollout = batch.rollout
-        values = jax.vmap(jax.vmap(critic))
+        limit = self.absorbed_value(batch.largest_cost)
+        values = lambda states: jnp.clip(jax.vmap(jax.vmap(critic))(states), -limit, limit)
         behind = values(rollout.next_state)
         behind = jnp.where(rollout.terminal, self.absorbed_value(batch.terminal_cost), behind)
         behind = jnp.where(rollout.runaway, self.absorbed_value(batch.runaway_cost), behind)

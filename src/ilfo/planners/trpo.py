@@ -1,7 +1,7 @@
 """Trust region policy optimisation; without its line search it is the natural policy gradient.
 
     minimise  E[π(a|s)/π_old(a|s) · A(s, a)]   subject to   E KL(π_old ‖ π) ≤ kl
-    direction x: (F + damping) x = g,   step √(2 kl / xᵀFx) · x, halved until both hold
+    direction x: (F + damping) x = g,   step √(2 kl / xᵀFx) · x, shortened until both hold
 
 F is the Hessian of the KL at the old policy: products F v are the derivative of its gradient
 along v (jvp of grad). A is of costs, so the surrogate is to be made small.
@@ -29,9 +29,12 @@ class TRPO(AbstractPlanner):
     damping: float = 1e-3
     """Added to the Fisher matrix's diagonal."""
     line_search: bool = True
-    """Halve the step until KL and surrogate are in order; False gives the natural gradient."""
-    backtracks: int = 10
-    """Halvings before the step is given up."""
+    """Shorten the step until KL and surrogate are in order; False gives the natural gradient."""
+    shortening: float = 0.8
+    """Factor by which a step is shortened. The KL of the full step tends to lie just above the
+    bound; halving would then leave a quarter of it."""
+    backtracks: int = 20
+    """Shortenings before the step is given up."""
     fisher_samples: int = 1000
     """States, drawn from the batch, in the Fisher products."""
     critic: GAECritic = GAECritic()
@@ -39,6 +42,8 @@ class TRPO(AbstractPlanner):
 
     def __post_init__(self):
         require_positive(self, "kl")
+        if not 0 < self.shortening < 1:
+            raise ValueError(f"shortening is {self.shortening}, but must lie in (0, 1)")
         require_at_least(self, 0, "damping")
         require_at_least(self, 1, "cg_iterations", "backtracks", "fisher_samples")
 
@@ -95,16 +100,16 @@ class TRPO(AbstractPlanner):
             surrogate, kl = assess(vector)
             return (surrogate < 0) & (kl <= self.kl)
 
-        def halve(carry):
+        def shorten(carry):
             tries, _ = carry
-            return tries + 1, acceptable(origin + 0.5**tries * full_step)
+            return tries + 1, acceptable(origin + self.shortening**tries * full_step)
 
         tries, found = jax.lax.while_loop(
             lambda carry: ~carry[1] & (carry[0] < self.backtracks),
-            halve,
+            shorten,
             (jnp.zeros((), jnp.int32), jnp.zeros((), bool)),
         )
-        fraction = jnp.where(found, 0.5 ** (tries - 1), 0.0)
+        fraction = jnp.where(found, self.shortening ** (tries - 1), 0.0)
         return origin + fraction * full_step, found, tries
 
     def _fisher_states(self, steps: Steps, key: Array) -> Float[Array, "n S"]:
