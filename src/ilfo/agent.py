@@ -25,6 +25,7 @@ from ilfo.environments.factory import Environment, Factory, factory
 from ilfo.evaluate import Episode, play
 from ilfo.expert import SAMPLE, STARTS, Expert, mean_features, sample_steps
 from ilfo.logging import Callback
+from ilfo.needs import Needs
 from ilfo.parallel import OverSeeds, one_seed
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
@@ -52,6 +53,9 @@ class Agent(abc.ABC):
     """
 
     method: ClassVar[str]
+
+    needs: ClassVar[Needs] = Needs()
+    """What the method cannot do without; actions that it does not ask for it never sees."""
 
     default_settings: ClassVar[type]
     """The method's hyper-parameters; without arguments, those for an unknown environment."""
@@ -81,12 +85,15 @@ class Agent(abc.ABC):
                 f"demonstrations are {demonstrations!r}, but must be ilfo.Demonstrations; make "
                 "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
             )
+        self.needs.check_environment(self.method, environment)
+        admitted = self.needs.admit(self.method, demonstrations)
         self.settings = self.default_settings() if settings is None else settings
         self.seeds = _seed_numbers(seeds)
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
         self._factory: Factory | None = factory(environment, horizon)
-        self._demonstrations: Demonstrations | None = demonstrations
+        self._demonstrations: Demonstrations | None = admitted
         self.problem = state_problem(self.factory, demonstrations.dim, feature_map)
+        self.needs.check_problem(self.method, self.problem.actions, feature_map)
         self.state: Any = None
         self._finish()
 
@@ -318,7 +325,8 @@ class Agent(abc.ABC):
             )
         classes = COMPONENTS | {kind.__name__: kind for kind in (*components, cls.default_settings)}
         agent = cls._from_description(meta, classes, FUNCTIONS | dict(functions or {}))
-        agent._demonstrations = demonstrations
+        if demonstrations is not None:
+            agent._demonstrations = cls.needs.admit(cls.method, demonstrations)
         if environment is not None:
             made, was = factory(environment, agent.problem.horizon), agent.problem
             dim = demonstrations.dim if demonstrations else was.demonstrated_dim

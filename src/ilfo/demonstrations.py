@@ -230,6 +230,11 @@ class Demonstrations:
         """S, the dimension of a state; a stream is opened for a look at its first trajectory."""
         return int(next(iter(self)).states.shape[1])
 
+    @cached_property
+    def has_actions(self) -> bool:
+        """Whether the first trajectory has any; a stream is opened for a look at it."""
+        return next(iter(self)).actions is not None
+
     @property
     def metadata(self) -> dict[str, Any]:
         return decode_metadata(self._metadata)
@@ -262,6 +267,15 @@ class Demonstrations:
             lambda: _first(self, n),
             lengths=None if lengths is None else lengths[:n],
             returns=None if self.returns is None else self.returns[:n],
+            metadata=self.metadata,
+        )
+
+    def states_only(self) -> "Demonstrations":
+        """The same trajectories without their actions, read as they are asked for."""
+        return Demonstrations(
+            lambda: (Trajectory(each.states, each.terminal) for each in self),
+            lengths=self._known_lengths,
+            returns=self.returns,
             metadata=self.metadata,
         )
 

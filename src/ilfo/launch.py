@@ -67,9 +67,10 @@ class Order:
     def demonstrations(self) -> Demonstrations:
         if self.demos is None and self.task is None:
             raise ValueError("an environment needs demonstrations: give both --env and --demos")
+        actions = METHODS[self.method].needs.actions
         if self.demos is None:
-            return find_task(str(self.task)).load(self.trajectories)
-        loaded = Demonstrations.load(self.demos)
+            return find_task(str(self.task)).load(self.trajectories, actions=actions)
+        loaded = Demonstrations.load(self.demos, actions=actions)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def settings(self) -> Any:
@@ -255,8 +256,10 @@ def load_agent(path: Path, environment: Environment | None = None) -> Agent:
 
 
 def fingerprint(demonstrations: Demonstrations) -> str:
-    """Tells sets of demonstrations apart; actions have no part in it."""
+    """Tells sets of demonstrations apart, by their actions too where these are to be seen."""
     digest = hashlib.sha256()
     for trajectory in demonstrations:
         digest.update(trajectory.states.tobytes() + bytes([trajectory.terminal]))
+        if trajectory.actions is not None:
+            digest.update(trajectory.actions.tobytes())
     return digest.hexdigest()

@@ -41,8 +41,8 @@ class Task:
         """The bundled demonstrations."""
         return Path(str(resources.files("ilfo.experts") / "data" / f"{self.name}.npz"))
 
-    def load(self, trajectories: int | None = None) -> Demonstrations:
-        """The first of the bundled trajectories; states only."""
+    def load(self, trajectories: int | None = None, *, actions: bool = False) -> Demonstrations:
+        """The first of the bundled trajectories; states only, unless `actions` asks for them."""
         count = self.demonstrations if trajectories is None else trajectories
         if not self.path.exists():
             raise ValueError(
@@ -50,7 +50,7 @@ class Task:
                 f"`ilfo expert train {self.name} --out FILE` and use --env {self.environment} "
                 "--demos FILE"
             )
-        return Demonstrations.load(self.path).take(count)
+        return Demonstrations.load(self.path, actions=actions).take(count)
 
 
 register_all()
