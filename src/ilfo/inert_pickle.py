@@ -7,7 +7,7 @@ that asks for anything else is refused. Nothing is imported or called by name.
 
 import pickletools
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,9 +31,8 @@ class _Dtype:
             raise PickleError(f"it holds an array of type {self.dtype}, not of numbers")
 
     def build(self, state: Any) -> None:
-        order = _text(state[1])
-        if order in "<>":
-            self.dtype = self.dtype.newbyteorder(order)
+        if _text(state[1]) == ">":
+            self.dtype = self.dtype.newbyteorder(">")
 
 
 class _Array:
@@ -83,7 +82,7 @@ _BUILDERS |= {
     if name.startswith("numpy.core")
 }
 
-_CONSTANTS = {
+_CONSTANTS: dict[str, Callable[[], Any]] = {
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
@@ -96,7 +95,7 @@ _LITERALS = ("INT", "LONG", "FLOAT", "STRING", "UNICODE", "BYTES", "BYTEARRAY")
 """Opcodes whose names end in one of these, a digit at most behind it, carry their own value."""
 
 
-def read_pickle(file: BinaryIO) -> Any:
+def read_pickle(file: IO[bytes]) -> Any:
     """The object of the next pickle in the file."""
     try:
         return _finished(_Reader().read(file))
@@ -109,7 +108,7 @@ class _Reader:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
 
-    def read(self, file: BinaryIO) -> Any:
+    def read(self, file: IO[bytes]) -> Any:
         for opcode, argument, _ in pickletools.genops(file):
             self.step(opcode.name, argument)
         return self.stack.pop()

@@ -1,23 +1,170 @@
 """Hyper-parameters by name: per task, and one preset for every other environment.
 
 A preset is a function of the task, or of None where the environment is unknown.
+
+- `default`: the best known for the task; `general` where the environment is unknown.
+- `general`: one set for any environment, with nothing known of the task: its ending is learned.
+- `paper`: the paper's hyper-parameter table. What it leaves out is filled in here and marked.
+- `authors`: the choices of the released code where they differ from the paper's.
+
+docs/presets.md sets them side by side with their measured effect.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
+from ilfo.config import override
+from ilfo.discriminators.mmd import MMD
+from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.environments.tasks import Task
 from ilfo.mobile import Settings
+from ilfo.planners.critic import GAECritic
+from ilfo.planners.trpo import TRPO
+from ilfo.policies.mlp import MLPPolicy
 from ilfo.termination import KnownTermination
+from ilfo.training import SGD, Adam, Passes
+
+
+def general(task: Task | None) -> Settings:
+    return Settings()
 
 
 def default(task: Task | None) -> Settings:
-    """The best known: a task's own termination rule, a learned one elsewhere."""
     if task is None:
-        return Settings()
-    return Settings(termination=KnownTermination(task.terminal))
+        return general(None)
+    settings = DEFAULTS.get(task.name, Settings())
+    return replace(settings, termination=KnownTermination(task.terminal))
 
 
-PRESETS: dict[str, Callable[[Task | None], Settings]] = {"default": default}
+LOCOMOTION = Settings(
+    dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=8, batch_size=128)),
+    discriminator=MMD(step=0.33),
+    planner=TRPO(kl=0.01),
+    buffer_horizons=32,
+)
+
+DEFAULTS = {
+    "cartpole-stochastic": Settings(dynamics=EnsembleDynamics(stochastic=True)),
+    "hopper": LOCOMOTION,
+    "swimmer": LOCOMOTION,
+}
+
+
+class Row(NamedTuple):
+    """A column of the paper's hyper-parameter table."""
+
+    streams: int
+    dynamics_width: int
+    passes: int
+    clip: float
+    buffer_horizons: int
+    averaged: bool
+    policy_width: int
+    log_std_min: float
+    imagined_streams: int
+    policy_steps: int
+    cg_iterations: int
+    damping: float
+    kl: float
+    critic_width: int
+    critic_passes: int
+    critic: Adam
+
+
+_CRITIC = Adam(1e-3, 1e-5)
+_REGULARISED = Adam(1e-3, 1e-8, 1e-3)
+FREE = -2.5
+"""Lower bound of the log deviation where the paper has none (ours)."""
+
+PAPER = {
+    "cartpole": Row(2, 64, 20, 2.0, 10, False, 64, FREE, 2, 3, 50, 1e-3, 0.01, 128, 1, _CRITIC),
+    "reacher": Row(2, 64, 100, 2.0, 10, False, 64, FREE, 10, 10, 100, 1e-3, 0.01, 128, 1, _CRITIC),
+    "swimmer": Row(2, 512, 100, 1.0, 10, True, 64, FREE, 4, 20, 100, 1e-3, 0.01, 128, 1, _CRITIC),
+    "cartpole-stochastic": Row(
+        2, 64, 20, 2.0, 10, False, 32, FREE, 4, 5, 100, 1e-3, 0.01, 32, 1, _CRITIC
+    ),
+    "hopper": Row(
+        8, 512, 50, 4.0, 16, False, 32, -1.0, 8, 10, 10, 1e-4, 0.025, 128, 2, _REGULARISED
+    ),
+    "walker2d": Row(
+        3, 512, 200, 1.0, 15, False, 32, -2.0, 20, 15, 10, 1e-4, 0.025, 128, 2, _REGULARISED
+    ),
+}
+
+
+def paper(task: Task | None) -> Settings:
+    """Ours, since no table has them: λ, ζ, the clip range, the share of expert starts, the bound on
+    runaway states, and that an episode's end carries no cost."""
+    task = _known(task, "paper")
+    row = PAPER[task.name]
+    return Settings(
+        dynamics=EnsembleDynamics(
+            width=row.dynamics_width,
+            optimiser=SGD(0.005, 0.99),
+            clip=row.clip,
+            plan=Passes(passes=row.passes, batch_size=256),
+            stochastic=True,
+        ),
+        termination=KnownTermination(task.terminal),
+        discriminator=MMD(
+            features=128,
+            scaled=False,
+            form="penalised",
+            input="pair" if task.name == "walker2d" else "state",
+            step=0.67 if row.averaged else 1.0,  # the table's 0.33 is the weight of the old w
+            clip_max=0.0,
+            absorbing=False,
+        ),
+        planner=TRPO(
+            kl=row.kl,
+            cg_iterations=row.cg_iterations,
+            damping=row.damping,
+            critic=GAECritic(
+                width=row.critic_width,
+                optimiser=row.critic,
+                plan=Passes(row.critic_passes, 64),
+            ),
+        ),
+        policy=MLPPolicy(width=row.policy_width, log_std_min=row.log_std_min),
+        policy_steps=row.policy_steps,
+        refit=False,
+        streams=row.streams,
+        imagined_streams=row.imagined_streams,
+        buffer_horizons=row.buffer_horizons,
+    )
+
+
+def authors(task: Task | None) -> Settings:
+    """As `paper`, but the model's mean is the next state, features are many and of uniform
+    frequencies, and on Hopper and Walker2d the natural gradient step is taken unseen."""
+    task = _known(task, "authors")
+    settings = paper(task)
+    changes = {
+        "dynamics.stochastic": False,
+        "discriminator.features": 512,
+        "discriminator.frequencies": "uniform",
+        "planner.line_search": task.name not in ("hopper", "walker2d"),
+    }
+    for name, value in changes.items():
+        settings = override(settings, name, value)
+    return settings
+
+
+def _known(task: Task | None, preset: str) -> Task:
+    if task is None:
+        raise ValueError(
+            f"the preset {preset!r} is for the paper's tasks only; use 'default' or 'general'"
+        )
+    return task
+
+
+PRESETS: dict[str, Callable[[Task | None], Settings]] = {
+    "default": default,
+    "general": general,
+    "paper": paper,
+    "authors": authors,
+}
 
 
 def find_preset(name: str) -> Callable[[Task | None], Settings]:

@@ -44,13 +44,18 @@ class Adam(AbstractOptimiser):
     """Length of a step."""
     epsilon: float = 1e-8
     """Kept below the root of the second moment."""
+    regularisation: float = 0.0
+    """Weight of half the squared norm of the parameters in the loss."""
 
     def __post_init__(self):
-        require_at_least(self, 0, "learning_rate")
+        require_at_least(self, 0, "learning_rate", "regularisation")
         require_positive(self, "epsilon")
 
     def build(self):
-        return optax.adam(self.learning_rate, eps=self.epsilon)
+        adam = optax.adam(self.learning_rate, eps=self.epsilon)
+        if not self.regularisation:
+            return adam
+        return optax.chain(optax.add_decayed_weights(self.regularisation), adam)
 
 
 class Passes(eqx.Module):

@@ -50,15 +50,25 @@ def all_features(state, steps):
 # Features and kernel
 
 
-@pytest.mark.parametrize("kind", ["state", "pair"])
+def judged(kind, x, expert):
+    """What each kind of input is, on the expert's scale."""
+    z = standardised(x, expert)
+    change, changes = x[:, 1] - x[:, 0], expert[:, 1] - expert[:, 0]
+    return {
+        "state": z[:, 1],
+        "pair": z.reshape(len(z), -1),
+        "change": np.hstack([z[:, 1], (change - changes.mean(0)) / changes.std(0)]),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["state", "pair", "change"])
 def test_the_distance_of_mean_features_is_the_kernels_mmd(kind):
     size = 20_000
     expert, learner = steps(60), steps(60, seed=1, shift=0.7)
     state = init(MMD(size, bandwidth_quantile=0.5, input=kind), expert)
     difference = all_features(state, learner).mean(0) - all_features(state, expert).mean(0)
 
-    z = [standardised(x.astype(np.float64), expert) for x in (expert, learner)]
-    z = [x.reshape(len(x), -1) if kind == "pair" else x[:, 1] for x in z]
+    z = [judged(kind, x.astype(np.float64), expert) for x in (expert, learner)]
     bandwidth = np.quantile(pair_distances(z[0]), 0.5)
     exact = exact_mmd(*z, bandwidth)
     assert exact > 0.3
@@ -73,6 +83,28 @@ def test_inner_products_are_the_gaussian_kernel():
     bandwidth = np.quantile(pair_distances(z), 0.3)
     kernel = np.exp(-((z[:, None] - z[None]) ** 2).sum(-1) / (2 * bandwidth**2))
     np.testing.assert_allclose(psi @ psi.T, kernel, atol=5 / size**0.5)
+
+
+def test_inner_products_of_cauchy_frequencies_are_the_laplace_kernel():
+    size = 20_000
+    expert = steps(30)
+    spec = MMD(size, bandwidth_quantile=0.3, frequencies="cauchy")
+    psi = np.asarray(all_features(init(spec, expert), expert))
+    z = standardised(expert[:, 1].astype(np.float64), expert)
+    bandwidth = np.quantile(pair_distances(z), 0.3)
+    kernel = np.exp(-np.abs(z[:, None] - z[None]).sum(-1) / bandwidth)
+    np.testing.assert_allclose(psi @ psi.T, kernel, atol=5 / size**0.5)
+
+
+def test_unscaled_states_are_taken_as_they_are():
+    expert = steps(30)
+    state = init(MMD(64, bandwidth_quantile=0.3, scaled=False), expert)
+    wide = init(MMD(64, bandwidth_quantile=0.3, scaled=False), 10 * expert)
+    x = expert[:, 1].astype(np.float64)
+    bandwidth = np.quantile(pair_distances(x), 0.3)
+    np.testing.assert_allclose(state.psi.frequencies, 10 * wide.psi.frequencies, rtol=1e-3)
+    drawn = np.asarray(state.psi.frequencies) * bandwidth
+    assert np.std(drawn) == pytest.approx(1, abs=0.2)
 
 
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
@@ -211,7 +243,8 @@ def test_streams_add_up():
 
 
 def with_weights(w) -> MMDState:
-    psi = FourierFeatures(jnp.zeros((3, 3)), jnp.zeros(3), Normaliser.identity(3), False, None)
+    same = Normaliser.identity(3)
+    psi = FourierFeatures(jnp.zeros((3, 3)), jnp.zeros(3), same, same, "state", None)
     return MMDState(psi, jnp.asarray(w, jnp.float32))
 
 

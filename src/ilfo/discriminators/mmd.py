@@ -28,6 +28,30 @@ from ilfo.types import Normaliser, Rollout
 ABSORBED, RUNAWAY = -2, -1
 """Places of the two endings in a feature vector."""
 
+_DRAW = {
+    "gaussian": jax.random.normal,
+    "cauchy": jax.random.cauchy,
+    "uniform": jax.random.uniform,
+}
+
+Input = Literal["state", "pair", "change"]
+
+
+def scaled_input(
+    kind: Input,
+    states: Normaliser,
+    changes: Normaliser,
+    x: Float[Array, "*n F"],
+    next_x: Float[Array, "*n F"],
+) -> Float[Array, "*n I"]:
+    """What of a step is judged, each number on the expert's scale."""
+    reached = states(next_x)
+    if kind == "pair":
+        return jnp.concatenate([states(x), reached], -1)
+    if kind == "change":
+        return jnp.concatenate([reached, changes(next_x - x)], -1)
+    return reached
+
 
 class FourierFeatures(eqx.Module):
     """ψ: the input's map, its scale and the random frequencies; drawn once per run."""
@@ -35,7 +59,8 @@ class FourierFeatures(eqx.Module):
     frequencies: Float[Array, "D I"]
     phases: Float[Array, " D"]
     normaliser: Normaliser
-    pair: bool
+    changes: Normaliser
+    input: Input
     feature_map: Callable[[Array], Array] | None
 
     @property
@@ -44,9 +69,7 @@ class FourierFeatures(eqx.Module):
 
     def __call__(self, x: Float[Array, " F"], next_x: Float[Array, " F"]) -> Float[Array, " D+2"]:
         """ψ of one step between demonstrated quantities: states, or h(s) where h is given."""
-        z = self.normaliser(next_x)
-        if self.pair:
-            z = jnp.concatenate([self.normaliser(x), z])
+        z = scaled_input(self.input, self.normaliser, self.changes, x, next_x)
         waves = jnp.cos(self.frequencies @ z + self.phases)
         return jnp.concatenate([jnp.sqrt(2 / waves.size) * waves, jnp.zeros(2)])
 
@@ -76,8 +99,14 @@ class MMD(AbstractDiscriminator):
     """Random Fourier features; the kernel is met with an error of about 1/√features."""
     bandwidth_quantile: float = 0.1
     """Quantile of the distances between scaled expert states that becomes the bandwidth."""
-    input: Literal["state", "pair"] = "state"
-    """Judge the state reached, or the pair of states before and after the step."""
+    frequencies: Literal["gaussian", "cauchy", "uniform"] = "gaussian"
+    """How Ω is drawn: Gaussian for the RBF kernel; Cauchy for the Laplace kernel, which sees coarse
+    and fine scales at once; uniform on [0, 1) as in the released code."""
+    scaled: bool = True
+    """Scale states by the expert's deviations first; otherwise they are taken as they are."""
+    input: Input = "state"
+    """Judge the state reached; or the pair of states before and after the step; or the state
+    reached and the change that led there, on a scale of its own: a pair whose small steps show."""
     form: Literal["ball", "penalised"] = "ball"
     """Maximise over the ball of radius zeta, or the paper's penalised problem."""
     zeta: float = 1.0
@@ -108,16 +137,20 @@ class MMD(AbstractDiscriminator):
     ) -> MMDState:
         """`sample` holds demonstrated steps (before, after); it sets scale and bandwidth."""
         frequency_key, phase_key, pair_key = jax.random.split(key, 3)
-        normaliser = Normaliser.fit(sample[:, 1], jnp.ones(sample.shape[0]))
-        z = normaliser(sample)
-        z = z.reshape(z.shape[0], -1) if self.input == "pair" else z[:, 1]
+        normaliser = changes = Normaliser.identity(sample.shape[-1])
+        if self.scaled:
+            ones = jnp.ones(sample.shape[0])
+            normaliser = Normaliser.fit(sample[:, 1], ones)
+            changes = Normaliser.fit(sample[:, 1] - sample[:, 0], ones)
+        z = scaled_input(self.input, normaliser, changes, sample[:, 0], sample[:, 1])
         bandwidth = distance_quantile(z, self.bandwidth_quantile, key=pair_key)
         shape = (self.features, z.shape[1])
         psi = FourierFeatures(
-            jax.random.normal(frequency_key, shape) / bandwidth,
+            _DRAW[self.frequencies](frequency_key, shape) / bandwidth,
             jax.random.uniform(phase_key, (self.features,), maxval=2 * jnp.pi),
             normaliser,
-            self.input == "pair",
+            changes,
+            self.input,
             feature_map,
         )
         return MMDState(psi, jnp.zeros(psi.size))
