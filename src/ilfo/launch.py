@@ -39,6 +39,7 @@ class Order:
     trajectories: int | None = None
     horizon: int | None = None
     seeds: int = 1
+    first_seed: int = 0
     total_timesteps: int | None = None
     preset: str = "default"
     changes: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ class Order:
             self.environment(),
             self.demonstrations(),
             self.settings(),
-            seeds=self.seeds,
+            seeds=range(self.first_seed, self.first_seed + self.seeds),
             horizon=self.horizon,
         )
 

@@ -48,6 +48,7 @@ DEFAULTS = {
     "cartpole-stochastic": Settings(dynamics=EnsembleDynamics(stochastic=True)),
     "hopper": LOCOMOTION,
     "swimmer": LOCOMOTION,
+    "walker2d": replace(LOCOMOTION, discriminator=MMD(step=0.33, input="pair")),
 }
 
 

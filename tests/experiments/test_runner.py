@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.analysis import as_markdown, as_table, interval, sweep_rows
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.core.sweep import CELLS, place_error, record_goal, record_hold, steps_taken
-from ilfo.experiments.runner import find_sweep, result_files, run_cell
+from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
+from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_files, run_seed
 from tests.small import MACHINE, STEP, demonstrations, small_order
 
 
@@ -17,8 +18,13 @@ from tests.small import MACHINE, STEP, demonstrations, small_order
 def ran(tmp_path_factory, cache_home):
     folder = tmp_path_factory.mktemp("bench")
     cell = Cell("tiny", small_order("", 2), demonstrations, steps_taken)
-    run_cell("sweep", cell, folder / "results", folder / "runs", MACHINE)
+    run_all(cell, folder)
     return cell, folder
+
+
+def run_all(cell, folder):
+    for seed in cell.seeds:
+        run_seed("sweep", cell, seed, folder / "results", folder / "runs", MACHINE)
 
 
 def test_one_file_per_seed_with_its_curve(ran):
@@ -29,6 +35,9 @@ def test_one_file_per_seed_with_its_curve(ran):
         assert [row["online_samples"] for row in result["curve"]] == [STEP, 2 * STEP]
         assert 0 < result["result"]["steps_taken"] <= cell.order.horizon
         assert result["settings"]["type"] == "Settings"
+        assert result["order"]["first_seed"] == seed
+        seconds = [row["seconds"] for row in result["curve"]]
+        assert 0 < seconds[0] < seconds[1]
 
 
 def test_a_second_call_changes_nothing_measured(ran):
@@ -36,7 +45,7 @@ def test_a_second_call_changes_nothing_measured(ran):
     files = result_files(folder / "results", "sweep", cell)
     read = lambda: [json.loads(path.read_text()) for path in files]
     before = read()
-    run_cell("sweep", cell, folder / "results", folder / "runs", MACHINE)
+    run_all(cell, folder)
     for old, new in zip(before, read(), strict=True):
         assert old["result"] == new["result"]
         assert old["curve"] == new["curve"]
@@ -69,13 +78,37 @@ def test_interval_covers_the_mean_of_known_values():
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
 
 
+def test_a_seed_that_a_cell_does_not_have_is_refused(ran):
+    cell, folder = ran
+    with pytest.raises(ValueError, match=r"tiny has no seed 9; its seeds are \[0, 1"):
+        run_seed("sweep", cell, 9, folder / "results", folder / "runs", MACHINE)
+
+
+def test_unknown_cells_are_named():
+    with pytest.raises(ValueError, match=r"unknown cell 'none'.*cartpole"):
+        find_cells("core", ["none"])
+    assert [cell.name for cell in find_cells("core", ["goal"])] == ["goal"]
+    assert find_cells("core", []) == list(find_sweep("core"))
+
+
 def test_unknown_sweep_is_named():
     with pytest.raises(ValueError, match=r"unknown sweep 'none'.*core"):
         find_sweep("none")
 
 
-def test_cells_have_names_of_their_own():
-    assert len({cell.name for cell in CELLS}) == len(CELLS)
+@pytest.mark.parametrize("name", SWEEPS)
+def test_cells_have_names_of_their_own(name):
+    cells = find_sweep(name)
+    assert len({cell.name for cell in cells}) == len(cells)
+
+
+def test_the_six_tasks_have_every_variant_and_a_curve():
+    cells = find_sweep("six")
+    assert len(cells) == 6 * len(TASKS)
+    for cell in cells:
+        settings = cell.order.settings()
+        iterations = cell.order.budget // (settings.streams * find_task(cell.order.task).horizon)
+        assert iterations >= 10 * cell.every
 
 
 def test_scripted_experts_do_what_they_are_for():

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import jax
 import tyro
@@ -9,42 +10,70 @@ import tyro
 from ilfo import machine
 from ilfo.cli.console import console
 from ilfo.experiments.analysis import as_markdown, as_table, sweep_rows
-from ilfo.experiments.runner import find_sweep, result_files, run_cell
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.crew import Job, cores, work_through
+from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
 from ilfo.logging import Progress
+
+Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
 
 
 @dataclass(frozen=True)
 class BenchRun:
     """Run what is missing of a sweep; stopped at any moment, it goes on where it was."""
 
-    sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
+    sweep: tyro.conf.Positional[Sweep]
+    """Which sweep."""
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
     """Only these cells; all by default."""
+    seed: int | None = None
+    """Only this seed, in this process; by default all, each in a process of its own."""
+    jobs: int | None = None
+    """Processes at the same time; one per core by default."""
     results: Path = Path("results")
     """Where result files are kept."""
     runs: Path = Path("runs/bench")
     """Where the runs are kept."""
 
     def run(self) -> None:
-        here = machine.set_up()
-        known = {cell.name: cell for cell in find_sweep(self.sweep)}
-        for name in self.cells or known:
-            if name not in known:
-                raise ValueError(f"unknown cell {name!r}; there are: {', '.join(known)}")
-            cell = known[name]
-            if not all(path.exists() for path in result_files(self.results, self.sweep, cell)):
-                console.print(f"cell {name}", highlight=False)
-                run_cell(self.sweep, cell, self.results, self.runs, here, [Progress(console)])
+        cells = find_cells(self.sweep, self.cells)
+        if self.jobs is not None and self.jobs < 1:
+            raise ValueError(f"jobs is {self.jobs}, but must be at least 1")
+        if self.seed is None:
+            self._dispatch(cells)
+            return
+        here = machine.set_up(1)
+        for cell in cells:
+            if not result_file(self.results, self.sweep, cell, self.seed).exists():
+                args = (self.sweep, cell, self.seed, self.results, self.runs, here)
+                run_seed(*args, [Progress(console)])
                 jax.clear_caches()  # no other cell runs the same compiled code
+
+    def _dispatch(self, cells: list[Cell]) -> None:
+        jobs = [
+            self._job(cell, seed)
+            for cell in cells
+            for seed in cell.seeds
+            if not result_file(self.results, self.sweep, cell, seed).exists()
+        ]
+        say = lambda text: console.print(text, highlight=False, markup=False)
+        failed = work_through(jobs, self.jobs or len(cores()), say)
+        if failed:
+            raise ValueError(f"{len(failed)} of {len(jobs)} failed: {', '.join(failed)}")
+
+    def _job(self, cell: Cell, seed: int) -> Job:
+        where = ("--results", str(self.results), "--runs", str(self.runs))
+        name = f"{cell.name}-{seed}"
+        arguments = ("bench", "run", self.sweep, cell.name, "--seed", str(seed), *where)
+        return Job(name, arguments, self.runs / self.sweep / f"{name}.log")
 
 
 @dataclass(frozen=True)
 class BenchTable:
     """Print the table of a sweep's results."""
 
-    sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
+    sweep: tyro.conf.Positional[Sweep]
+    """Which sweep."""
     results: Path = Path("results")
     """Where result files are kept."""
 

@@ -37,6 +37,8 @@ class Train:
     """Use only that many demonstrations."""
     seeds: int = 1
     """Seeds to train side by side."""
+    first_seed: int = 0
+    """Number of the first of them; the others follow."""
     total_timesteps: int | None = None
     """Environment steps per seed; a task knows its own default."""
     out: Path | None = None
@@ -65,6 +67,7 @@ class Train:
             trajectories=self.trajectories,
             horizon=self.horizon,
             seeds=self.seeds,
+            first_seed=self.first_seed,
             total_timesteps=self.total_timesteps,
             preset=self.preset,
             changes=self.set,

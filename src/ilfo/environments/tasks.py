@@ -113,7 +113,7 @@ TASKS = {
             reset="straight, every position and velocity ± U(0.1)",
             expert_return=38.0,
             demonstrations=40,
-            budget=150_000,
+            budget=40_000,
         ),
         Task(
             name="hopper",
@@ -126,7 +126,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=3000.0,
             demonstrations=10,
-            budget=200_000,
+            budget=80_000,
         ),
         Task(
             name="walker2d",
@@ -140,7 +140,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=2000.0,
             demonstrations=10,
-            budget=300_000,
+            budget=140_000,
         ),
     )
 }

@@ -18,3 +18,9 @@ class Cell:
     """Makes the demonstrations of a cell whose task does not bundle any; always the same ones."""
     measure: Callable[[np.ndarray], float] | None = None
     """Of an episode's states: a number that the return does not show, the smaller the better."""
+    every: int = 1
+    """The true return is measured after every that many iterations."""
+
+    @property
+    def seeds(self) -> range:
+        return range(self.order.first_seed, self.order.first_seed + self.order.seeds)

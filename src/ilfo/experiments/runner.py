@@ -1,26 +1,30 @@
 """Runs what is missing of a sweep and keeps one small file per seed in `results/`.
 
-A cell trains in a run directory of its own. Killed at any moment, the next call resumes it; once
-it is done, its result files are written, and only then does it count as done.
+Every seed of a cell trains in a run directory of its own, in a process of its own on a core of its
+own. Killed at any moment, the next call resumes it; once it is done, its result file is written,
+and only then does it count as done.
 """
 
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
+from ilfo.experiments.six.sweep import CELLS as SIX
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
 from ilfo.run import RunDirectory, RunError
 
-SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE}
+SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX}
 EPISODES = 50
 CURVE = ("iteration", "online_samples", "greedy_return", "stochastic_return", "mmd")
+WORK = ("compile", "collect", "improve", "save")
+"""Phases that learning consists of; evaluating only serves the reader."""
 
 
 def find_sweep(name: str) -> tuple[Cell, ...]:
@@ -29,48 +33,75 @@ def find_sweep(name: str) -> tuple[Cell, ...]:
     return SWEEPS[name]
 
 
+def find_cells(sweep: str, names: Sequence[str]) -> list[Cell]:
+    """The cells of these names, all if none is given."""
+    known = {cell.name: cell for cell in find_sweep(sweep)}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown cell {name!r}; there are: {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def result_file(results: Path, sweep: str, cell: Cell, seed: int) -> Path:
+    return results / sweep / f"{cell.name}-{seed}.json"
+
+
 def result_files(results: Path, sweep: str, cell: Cell) -> list[Path]:
-    return [results / sweep / f"{cell.name}-{seed}.json" for seed in range(cell.order.seeds)]
+    return [result_file(results, sweep, cell, seed) for seed in cell.seeds]
 
 
-def run_cell(
+def run_seed(
     sweep: str,
     cell: Cell,
+    seed: int,
     results: Path,
     runs: Path,
     machine: Mapping[str, int],
     callbacks: Sequence[Callback] = (),
 ) -> None:
-    """Train, or go on training, one cell and write its results."""
-    order = cell.order
+    """Train, or go on training, one seed of a cell and write its result."""
+    if seed not in cell.seeds:
+        raise ValueError(f"{cell.name} has no seed {seed}; its seeds are {list(cell.seeds)}")
+    order = replace(cell.order, first_seed=seed, seeds=1)
+    directory = runs / sweep / f"{cell.name}-{seed}"
     if cell.record is not None:
-        demos = runs / sweep / f"{cell.name}.demos.npz"
+        demos = directory.with_suffix(".demos.npz")
         if not demos.exists():
             cell.record().save(demos)
         order = replace(order, demos=str(demos.resolve()))
-    directory = runs / sweep / cell.name
     if (directory / "config.json").exists():
         _check_order(directory, order)
         summary = resume(directory, machine, callbacks)
     else:
-        summary = start(order, directory, machine, callbacks)
-    measures = list(_measures(cell, directory))
+        summary = start(order, directory, machine, callbacks, cell.every)
     with RunDirectory.open(directory) as run:
-        rows, config = run.rows("metrics"), run.config
-    shared = {
+        curve, config = _curve(run), run.config
+    result = {
         "sweep": sweep,
         "cell": cell.name,
-        "order": asdict(cell.order),
+        "order": asdict(replace(order, demos=None)),
         "settings": config["settings"],
         "summary": {name: value for name, value in summary.items() if name != "seeds"},
         "commit": config["commit"],
         "machine": platform.machine(),
+        "result": summary["seeds"][0] | _measure(cell, directory),
+        "curve": curve,
     }
-    for seed, path in enumerate(result_files(results, sweep, cell)):
-        curve = [{name: row[name] for name in CURVE} for row in rows if row["seed"] == seed]
-        result = shared | {"result": summary["seeds"][seed] | measures[seed], "curve": curve}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write_text(path, json.dumps(result, indent=1) + "\n")
+    path = result_file(results, sweep, cell, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write_text(path, json.dumps(result, indent=1) + "\n")
+
+
+def _curve(run: RunDirectory) -> list[dict[str, Any]]:
+    """The measured rows of a run of one seed, with the seconds that learning had taken."""
+    seconds, spent = {}, 0.0
+    for row in run.rows("timings"):
+        spent += sum(row[name] for name in WORK)
+        seconds[row["iteration"]] = round(spent, 3)
+    rows = run.rows("metrics")
+    return [
+        {name: row[name] for name in CURVE} | {"seconds": seconds[row["iteration"]]} for row in rows
+    ]
 
 
 def _check_order(directory: Path, order: Order) -> None:
@@ -79,13 +110,11 @@ def _check_order(directory: Path, order: Order) -> None:
         raise RunError(f"{directory} holds a run of another order; move it away to run this one")
 
 
-def _measures(cell: Cell, directory: Path) -> Iterator[dict[str, Any]]:
-    """The cell's own number for each seed's chosen greedy policy."""
+def _measure(cell: Cell, directory: Path) -> dict[str, Any]:
+    """The cell's own number for the chosen greedy policy."""
+    if cell.measure is None:
+        return {}
     agent = load_best(directory)
-    for index, seed in enumerate(agent.seeds):
-        if cell.measure is None:
-            yield {}
-            continue
-        episodes = agent.play(agent.policy(index), episodes=EPISODES, seed=seed)
-        values = [cell.measure(episode.states) for episode in episodes]
-        yield {cell.measure.__name__: sum(values) / len(values)}
+    episodes = agent.play(agent.policy(), episodes=EPISODES, seed=agent.seeds[0])
+    values = [cell.measure(episode.states) for episode in episodes]
+    return {cell.measure.__name__: sum(values) / len(values)}

@@ -1,0 +1,49 @@
+"""Processes side by side: who runs where, and what happens to those that fail."""
+
+import os
+import threading
+
+import pytest
+
+from ilfo.experiments import crew
+from ilfo.experiments.crew import Job, cores, work_through
+
+
+def job(tmp_path, name: str) -> Job:
+    return Job(name, (name,), tmp_path / f"{name}.log")
+
+
+def test_every_job_runs_once_and_failures_are_named(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(crew, "_run", lambda job, core: ran.append(job.name) or job.name == "bad")
+    said = []
+    jobs = [job(tmp_path, name) for name in ("a", "bad", "b")]
+    assert work_through(jobs, 2, said.append) == ["bad"]
+    assert sorted(ran) == ["a", "b", "bad"]
+    assert "bad failed" in " ".join(said)
+    assert "a is done" in said
+
+
+def test_jobs_at_the_same_time_have_cores_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "cores", lambda: [3, 5])
+    together, used = threading.Barrier(2, timeout=30), []
+
+    def meet(job, core):
+        together.wait()
+        used.append(core)
+        return 0
+
+    monkeypatch.setattr(crew, "_run", meet)
+    assert work_through([job(tmp_path, name) for name in "ab"], 2, lambda text: None) == []
+    assert sorted(used) == [3, 5]
+
+
+def test_a_command_that_fails_leaves_its_words_in_the_log(tmp_path):
+    bad = Job("bad", ("bench", "run", "none", "--seed", "0"), tmp_path / "logs" / "bad.log")
+    assert work_through([bad], 1, lambda text: None) == ["bad"]
+    assert "unknown sweep 'none'" in bad.log.read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity on this system")
+def test_only_cores_that_this_process_may_use_are_used():
+    assert set(cores()) == os.sched_getaffinity(0)
