@@ -19,7 +19,7 @@ COMMANDS: dict[str, Any] = {
     "tasks": runs.Tasks,
     "demos": {"inspect": demos.Inspect, "record": demos.Record, "convert": demos.Convert},
     "expert": {"train": demos.TrainExpert},
-    "bench": {"run": bench.BenchRun, "table": bench.BenchTable},
+    "bench": {"run": bench.BenchRun, "table": bench.BenchTable, "plot": bench.BenchPlot},
 }
 
 

@@ -12,6 +12,7 @@ from ilfo.cli.console import console
 from ilfo.experiments.analysis import as_markdown, as_table, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
+from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
 from ilfo.logging import Progress
 
@@ -86,3 +87,22 @@ class BenchTable:
             print(as_markdown(rows))
         else:
             console.print(as_table(rows))
+
+
+@dataclass(frozen=True)
+class BenchPlot:
+    """Draw a sweep's learning curves, their running maxima and a bar per cell."""
+
+    sweep: tyro.conf.Positional[Sweep]
+    """Which sweep."""
+    out: Path
+    """Folder for the pictures; none that exists is overwritten."""
+    cells: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Only these cells; all by default."""
+    results: Path = Path("results")
+    """Where result files are kept."""
+
+    def run(self) -> None:
+        cells = find_cells(self.sweep, self.cells)
+        for path in draw_sweep(self.sweep, cells, self.results, self.out):
+            console.print(str(path), highlight=False, markup=False)

@@ -1,0 +1,48 @@
+"""What result files hold: scores of chosen policies, and learning curves on a common grid."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.runner import result_files
+from ilfo.scores import score
+
+
+def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
+    """Of every seed that is done."""
+    files = result_files(results, sweep, cell)
+    return [json.loads(path.read_text()) for path in files if path.exists()]
+
+
+def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarray:
+    """(n, 2): online samples and score of the policy that acted, where it was measured."""
+    summary = result["summary"]
+    scale = (summary["expert_return"], summary["random_return"])
+    points = [
+        (row["online_samples"], score(row[name], *scale))
+        for row in result["curve"]
+        if row[name] is not None
+    ]
+    return np.array(points, float).reshape(-1, 2)
+
+
+def best_by_reward(result: dict[str, Any]) -> float:
+    """The paper's way to choose: the best point of the curve, by a reward that a user lacks."""
+    return float(score_curve(result)[:, 1].max())
+
+
+def area(result: dict[str, Any]) -> float:
+    """Mean height of the learning curve over the budget."""
+    samples, scores = score_curve(result).T
+    return float(np.trapezoid(scores, samples) / (samples[-1] - samples[0]))
+
+
+def on_grid(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Samples (n,) and scores (seeds, n) at the points of the first curve, up to where all go."""
+    end = min(curve[-1, 0] for curve in curves)
+    grid = curves[0][curves[0][:, 0] <= end, 0]
+    return grid, np.stack([np.interp(grid, *curve.T) for curve in curves])

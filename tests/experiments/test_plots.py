@@ -1,0 +1,75 @@
+"""Pictures of sweeps, and the numbers they are drawn from."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.plots import draw_sweep
+from ilfo.experiments.results import area, best_by_reward, on_grid, read_results, score_curve
+from ilfo.experiments.runner import result_file
+from ilfo.launch import Order
+
+CELL = Cell("cartpole-odd", Order(task="cartpole", seeds=2))
+
+
+def result(returns, *, step=10, expert=100.0):
+    curve = [
+        {"online_samples": step * (i + 1), "greedy_return": value, "stochastic_return": value}
+        for i, value in enumerate(returns)
+    ]
+    return {
+        "summary": {"expert_return": expert, "random_return": 0.0},
+        "curve": curve,
+        "result": {"greedy_score": returns[-1] / expert},
+    }
+
+
+@pytest.fixture
+def results(tmp_path):
+    for seed, returns in enumerate(([0.0, 50.0, 100.0], [20.0, None, 60.0])):
+        path = result_file(tmp_path / "results", "sweep", CELL, seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result(returns)))
+    return tmp_path / "results"
+
+
+def test_curves_are_scores_where_they_were_measured(results):
+    first, second = read_results(results, "sweep", CELL)
+    assert score_curve(first).tolist() == [[10, 0], [20, 0.5], [30, 1]]
+    assert score_curve(second).tolist() == [[10, 0.2], [30, 0.6]]
+    assert best_by_reward(first) == 1
+
+
+def test_area_is_the_mean_height(results):
+    first, second = read_results(results, "sweep", CELL)
+    assert area(first) == pytest.approx(0.5)
+    assert area(second) == pytest.approx(0.4)
+
+
+def test_curves_meet_on_the_grid_of_the_first():
+    short = np.array([[10, 0.0], [20, 1.0]])
+    long = np.array([[5, 0.0], [15, 1.0], [45, 4.0]])
+    samples, scores = on_grid([short, long])
+    assert samples.tolist() == [10, 20]
+    np.testing.assert_allclose(scores, [[0, 1], [0.5, 1.5]])
+    assert on_grid([long, short])[0].tolist() == [5, 15]
+
+
+def test_three_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    paths = draw_sweep("sweep", [CELL], results, tmp_path / "out")
+    assert [path.name for path in paths] == [
+        "sweep-curves.png",
+        "sweep-running-max.png",
+        "sweep-bars.png",
+    ]
+    assert all(path.stat().st_size > 5_000 for path in paths)
+    with pytest.raises(FileExistsError, match="sweep-curves.png exists already"):
+        draw_sweep("sweep", [CELL], results, tmp_path / "out")
+
+
+def test_a_sweep_without_results_is_said_so(tmp_path):
+    with pytest.raises(ValueError, match="holds no results"):
+        draw_sweep("sweep", [CELL], tmp_path, tmp_path / "out")
