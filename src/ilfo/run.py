@@ -137,7 +137,7 @@ class RunDirectory:
 
 def versions() -> dict[str, str]:
     """What a run depends on beside its config, by version."""
-    packages = ("ilfo", "jax", "jaxlib", "equinox", "optax", "gymnasium", "numpy")
+    packages = ("ilfo", "jax", "jaxlib", "equinox", "optax", "gymnasium", "mujoco", "numpy")
     found = {name: _version(name) for name in packages}
     return {"ilfo": found.pop("ilfo"), "python": platform.python_version(), **found}
 

@@ -32,6 +32,12 @@ def walk(spec: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]:
             yield from walk(value, name + ".")
 
 
+def differences(settings: Any, other: Any) -> dict[str, str]:
+    """Names and values of the fields in which settings differ from others."""
+    known = {name: value for name, value, _ in walk(other)}
+    return {name: value for name, value, _ in walk(settings) if known.get(name) != value}
+
+
 def field_texts(kind: type) -> dict[str, str]:
     """The string literal under each annotated field of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]

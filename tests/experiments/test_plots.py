@@ -66,7 +66,7 @@ def test_three_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
         "sweep-bars.png",
     ]
     assert all(path.stat().st_size > 5_000 for path in paths)
-    with pytest.raises(FileExistsError, match="sweep-curves.png exists already"):
+    with pytest.raises(FileExistsError, match=r"sweep-curves\.png exists already"):
         draw_sweep("sweep", [CELL], results, tmp_path / "out")
 
 

@@ -10,14 +10,14 @@ from rich.table import Table
 
 from ilfo import machine
 from ilfo.cli.console import console
-from ilfo.environments.tasks import TASKS, find_task
+from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.evaluate import mean_return
 from ilfo.launch import Order, load_best, resume, start
 from ilfo.logging import Progress
 from ilfo.policies.host import HostPolicy
 from ilfo.presets import find_preset
 from ilfo.run import RunDirectory
-from ilfo.settings_help import settings_table
+from ilfo.settings_help import differences, settings_table
 from ilfo.video import check_path, film
 
 
@@ -164,6 +164,7 @@ class Tasks:
                 ("expert's return", f"about {task.expert_return:g}"),
                 ("demonstrations", f"{task.demonstrations} of 50 by default"),
                 ("online samples", f"{task.budget} by default"),
+                ("preset", f"general with {_preset(task)}"),
             ):
                 table.add_row(label, text)
             console.print(table, highlight=False)
@@ -181,6 +182,12 @@ class Settings:
     def run(self) -> None:
         chosen = find_preset(self.preset)(find_task(self.task) if self.task else None)
         console.print(settings_table(chosen))
+
+
+def _preset(task: Task) -> str:
+    """How a task's own settings differ from those for unknown environments."""
+    changed = differences(find_preset("default")(task), find_preset("general")(None))
+    return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
 def _absolute(path: str | None) -> str | None:

@@ -6,6 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
+
 from ilfo.demonstrations import Demonstrations
 from ilfo.environments.endings import cartpole_ends, hopper_ends, never_ends, walker2d_ends
 from ilfo.environments.registration import register_all
@@ -16,8 +18,6 @@ class Task:
     name: str
     environment: str
     """Gymnasium id."""
-    horizon: int
-    """Longest episode."""
     observation: str
     """What the numbers of a state are, in order."""
     reward: str
@@ -35,6 +35,11 @@ class Task:
     """Trajectories used unless told otherwise (the paper's number)."""
     budget: int
     """Online samples unless told otherwise."""
+
+    @property
+    def horizon(self) -> int:
+        """Longest episode."""
+        return int(gym.spec(self.environment).max_episode_steps or 0)
 
     @property
     def path(self) -> Path:
@@ -65,7 +70,6 @@ TASKS = {
         Task(
             name="cartpole",
             environment="CartPole-v1",
-            horizon=500,
             observation=CARTPOLE,
             reward="1 per step",
             terminal=cartpole_ends,
@@ -79,7 +83,6 @@ TASKS = {
         Task(
             name="cartpole-stochastic",
             environment="ilfo/StochasticCartPole-v0",
-            horizon=200,
             observation=f"{CARTPOLE}; N(0, 0.03²) is added to each after every step",
             reward="1 per step",
             terminal=cartpole_ends,
@@ -93,7 +96,6 @@ TASKS = {
         Task(
             name="reacher",
             environment="ilfo/Reacher-v0",
-            horizon=50,
             observation="cosines and sines of two joint angles, target x y, two angular "
             "velocities, fingertip - target x y; 25 actions, five torques per joint",
             reward="-distance of fingertip and target - |a|² (Reacher-v5)",
@@ -106,7 +108,6 @@ TASKS = {
         Task(
             name="swimmer",
             environment="ilfo/Swimmer-v0",
-            horizon=400,
             observation="heading, two joint angles, velocity x y, three angular velocities",
             reward="2.5 (v_x - 0.0001 |a|²)",
             terminal=never_ends,
@@ -118,7 +119,6 @@ TASKS = {
         Task(
             name="hopper",
             environment="ilfo/Hopper-v0",
-            horizon=400,
             observation="progress along x in the last step, height, angles of torso, thigh, leg, "
             "foot; six velocities (x, height, the four angles) times the step's 0.02 s",
             reward=RUNNING,
@@ -131,7 +131,6 @@ TASKS = {
         Task(
             name="walker2d",
             environment="ilfo/Walker2d-v0",
-            horizon=400,
             observation="progress along x in the last step, height, angles of torso, right thigh, "
             "leg, foot, left thigh, leg, foot; nine velocities (x, height, the seven angles) times "
             "the step's 0.02 s",
