@@ -221,7 +221,7 @@ MISTAKES = [
     (["train", *STEPS, "--demos", "good.npz"], "--task, or --env with --demos"),
     (["train", *ENV, "--demos", "good.npz"], "--total-timesteps"),
     (["train", "--total-timesteps", "0"], "total_timesteps is 0, but one iteration takes"),
-    (["train", "--seeds", "0"], "seeds is 0"),
+    (["train", "--seeds", "0"], "seeds is 0, but must be at least 1"),
     (["train", "--evaluate-every", "0"], "every 0 iterations"),
     (["train", "--out", "used"], "used is in use"),
     (

@@ -48,6 +48,8 @@ class Order:
     def __post_init__(self):
         if self.method not in METHODS:
             raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
+        if self.seeds < 1:
+            raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("say what to learn in: --task, or --env with --demos")
         if self.task is None and self.total_timesteps is None:
