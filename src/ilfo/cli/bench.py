@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import jax
 import tyro
@@ -9,16 +10,19 @@ import tyro
 from ilfo import machine
 from ilfo.cli.console import console
 from ilfo.experiments.analysis import as_markdown, as_table, sweep_rows
-from ilfo.experiments.runner import find_sweep, result_files, run_cell
+from ilfo.experiments.runner import SWEEPS, find_sweep, result_files, run_cell
+from ilfo.experiments.significance import against_random
 from ilfo.logging import Progress
+
+Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
 
 
 @dataclass(frozen=True)
 class BenchRun:
     """Run what is missing of a sweep; stopped at any moment, it goes on where it was."""
 
-    sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
+    sweep: tyro.conf.Positional[Sweep]
+    """Which sweep."""
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
     """Only these cells; all by default."""
     results: Path = Path("results")
@@ -43,16 +47,18 @@ class BenchRun:
 class BenchTable:
     """Print the table of a sweep's results."""
 
-    sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
+    sweep: tyro.conf.Positional[Sweep]
+    """Which sweep."""
     results: Path = Path("results")
     """Where result files are kept."""
-
+    against_random: bool = False
+    """Compare returns with those of a random policy instead, by a permutation test."""
     markdown: bool = False
     """Print it for a page of documentation instead of a terminal."""
 
     def run(self) -> None:
-        rows = sweep_rows(self.sweep, find_sweep(self.sweep), self.results)
+        tabulate = against_random if self.against_random else sweep_rows
+        rows = tabulate(self.sweep, find_sweep(self.sweep), self.results)
         if self.markdown:
             print(as_markdown(rows))
         else:

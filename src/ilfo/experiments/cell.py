@@ -18,3 +18,5 @@ class Cell:
     """Makes the demonstrations of a cell whose task does not bundle any; always the same ones."""
     measure: Callable[[np.ndarray], float] | None = None
     """Of an episode's states: a number that the return does not show, the smaller the better."""
+    every: int = 1
+    """Measure the true return for the learning curve every that many iterations."""

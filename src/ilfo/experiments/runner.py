@@ -13,12 +13,13 @@ from typing import Any
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
+from ilfo.experiments.rivals.sweep import CELLS as RIVALS
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
 from ilfo.run import RunDirectory, RunError
 
-SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE}
+SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "rivals": RIVALS}
 EPISODES = 50
 CURVE = ("iteration", "online_samples", "greedy_return", "stochastic_return", "mmd")
 
@@ -53,7 +54,7 @@ def run_cell(
         _check_order(directory, order)
         summary = resume(directory, machine, callbacks)
     else:
-        summary = start(order, directory, machine, callbacks)
+        summary = start(order, directory, machine, callbacks, cell.every)
     measures = list(_measures(cell, directory))
     with RunDirectory.open(directory) as run:
         rows, config = run.rows("metrics"), run.config
@@ -67,7 +68,7 @@ def run_cell(
         "machine": platform.machine(),
     }
     for seed, path in enumerate(result_files(results, sweep, cell)):
-        curve = [{name: row[name] for name in CURVE} for row in rows if row["seed"] == seed]
+        curve = [{name: row.get(name) for name in CURVE} for row in rows if row["seed"] == seed]
         result = shared | {"result": summary["seeds"][seed] | measures[seed], "curve": curve}
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write_text(path, json.dumps(result, indent=1) + "\n")
