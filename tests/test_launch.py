@@ -168,7 +168,7 @@ def test_mistakes_leave_no_directory(fields, more, message, demos_file, tmp_path
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"method": "bc"}, "unknown method 'bc'; there are: mobile"),
+        ({"method": "alchemy"}, "unknown method 'alchemy'; there are: mobile, bc, "),
         ({"task": None, "demos": "x.npz"}, "--task, or --env with --demos"),
         ({"task": None, "env": "CartPole-v1", "demos": "x.npz"}, "--total-timesteps"),
     ],

@@ -253,7 +253,7 @@ def test_the_chosen_policy_had_the_smallest_mmd(trained):
     best = mmd.argmin(0)
     assert len(set(best.tolist())) > 1, "pick other seeds: the test must tell iterations apart"
     np.testing.assert_array_equal(chosen.iteration, best)
-    np.testing.assert_array_equal(chosen.mmd, mmd.min(0))
+    np.testing.assert_array_equal(chosen.value, mmd.min(0))
     for seed, iteration in enumerate(best):
         acted = one_seed(trained.states[iteration].policy, seed)
         assert bits(trained.agent.policy(seed)) == bits(acted)
@@ -392,7 +392,7 @@ def test_demonstrations_of_a_feature_and_a_known_ending(cache_home):
         state.policy.normaliser.scale, state.planner.critic.critic.normaliser.scale
     )
     assert not np.allclose(state.policy.normaliser.scale, 1.0)
-    assert np.isfinite(state.chosen.mmd)
+    assert np.isfinite(state.chosen.value)
 
 
 @pytest.mark.parametrize(

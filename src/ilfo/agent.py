@@ -1,14 +1,13 @@
 """What every learner offers: learn, predict, save, load; several seeds side by side.
 
-The loop is the same for all methods: collect on the host, then one compiled `improve`.
+The loop is the same for all methods: act on the host, then one compiled `improve`.
 """
 
-import abc
-import operator
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import gymnasium as gym
@@ -17,68 +16,62 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ilfo import checkpoint, config
+from ilfo import checkpoint, config, expert
+from ilfo.actor import Actor
 from ilfo.components import COMPONENTS, FUNCTIONS
 from ilfo.demonstrations import Demonstrations
+from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.divergence import check_log, check_observations
 from ilfo.environments.factory import Environment, Factory, factory
-from ilfo.evaluate import Episode, play
-from ilfo.expert import SAMPLE, STARTS, Expert, mean_features, sample_steps
 from ilfo.logging import Callback
-from ilfo.needs import Needs
-from ilfo.parallel import OverSeeds, one_seed
-from ilfo.policies.base import AbstractPolicy
+from ilfo.parallel import OverSeeds
 from ilfo.policies.host import HostPolicy
-from ilfo.problem import Problem, state_problem
-from ilfo.randomness import Purpose
+from ilfo.problem import offline_problem, state_problem
+from ilfo.randomness import seed_numbers
 from ilfo.rollout import collect
 from ilfo.run import versions
 
-STAGE = 10
-"""Environments that episodes to look at are played in, side by side."""
 
-
-class Agent(abc.ABC):
+class Agent(Actor):
     """`Agent(environment, demonstrations, settings, seeds=5).learn(30_000)`.
 
     **Arguments**
 
     - `environment`: a Gymnasium id, an environment made by `gymnasium.make`, or a function that
       makes one; with Box observations and Box or Discrete actions.
-    - `demonstrations`: states only; see `ilfo.Demonstrations`.
+    - `demonstrations`: what the method needs of them, it says in `needs`; see
+      `ilfo.Demonstrations`.
     - `settings`: hyper-parameters; by default those for an unknown environment.
     - `seeds`: how many seeds to train side by side, or their numbers.
     - `horizon`: longest episode, where the environment does not say or should be overruled.
     - `feature_map`: a JAX function h, when the demonstrations hold h(s) instead of states.
+    - `action_space`: what the actions are, for a method that can do without an environment.
     """
 
-    method: ClassVar[str]
-
-    needs: ClassVar[Needs] = Needs()
-    """What the method cannot do without; actions that it does not ask for it never sees."""
-
-    default_settings: ClassVar[type]
-    """The method's hyper-parameters; without arguments, those for an unknown environment."""
-
-    @staticmethod
-    @abc.abstractmethod
-    def init(settings: Any, problem: Problem, demonstrated: Array, *, key: Array) -> Any:
-        """A fresh train state, with fields `policy`, `chosen`, `discriminator`, `iteration`."""
-
-    @staticmethod
-    @abc.abstractmethod
-    def improve(settings: Any, problem: Problem, state: Any, rollout: Any, expert: Expert) -> Any:
-        """One iteration: the next train state and a log. Entries `finite_<phase>` are flags."""
+    def act(self) -> Any:
+        """What the environment is asked before `improve`: by default a rollout of each seed's
+        policy. Arrays have the axis of seeds."""
+        rollout, _ = collect(
+            self._environments,
+            HostPolicy(self.state.policy),
+            self.problem.actions,
+            seeds=self.seeds,
+            iteration=self.iteration,
+            steps=self.problem.horizon,
+        )
+        check_observations(rollout, self.factory.name, self.seeds, self.iteration)
+        return rollout
 
     def __init__(
         self,
-        environment: Environment,
+        environment: Environment | None,
         demonstrations: Demonstrations,
         settings: Any = None,
         *,
         seeds: int | Sequence[int] = 1,
         horizon: int | None = None,
         feature_map: Callable[[Array], Array] | None = None,
+        action_space: gym.Space | None = None,
     ):
         if not isinstance(demonstrations, Demonstrations):
             raise ValueError(
@@ -86,35 +79,29 @@ class Agent(abc.ABC):
                 "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
             )
         self.needs.check_environment(self.method, environment)
-        admitted = self.needs.admit(self.method, demonstrations)
+        self._demonstrations: Demonstrations | None = self.needs.admit(self.method, demonstrations)
         self.settings = self.default_settings() if settings is None else settings
-        self.seeds = _seed_numbers(seeds)
+        self.seeds = seed_numbers(seeds)
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        self._factory: Factory | None = factory(environment, horizon)
-        self._demonstrations: Demonstrations | None = admitted
-        self.problem = state_problem(self.factory, demonstrations.dim, feature_map)
+        self._factory: Factory | None = None
+        if environment is None:
+            self.problem = offline_problem(demonstrations, action_space, horizon)
+        else:
+            self._factory = factory(environment, horizon)
+            self.problem = state_problem(self._factory, demonstrations.dim, feature_map)
         self.needs.check_problem(self.method, self.problem.actions, feature_map)
         self.state: Any = None
         self._finish()
 
     def _finish(self) -> None:
         self._environments: list[gym.Env] = []
-        self._stage: list[gym.Env] = []
-        self._expert: Expert | None = None
+        self._expert: Any = None
         settings, problem, improve = self.settings, self.problem, self.improve
         self._improve = OverSeeds(
             lambda *args: improve(settings, problem, *args),
             devices=min(len(self.seeds), len(jax.devices())),
         )
-        self._generator = np.random.default_rng([self.seeds[0], Purpose.PREDICT])
-        self._host: tuple[Any, HostPolicy] | None = None
-
-    @property
-    def factory(self) -> Factory:
-        """Makes the environment that the agent learns in."""
-        if self._factory is None:
-            raise ValueError("this agent was loaded without an environment; pass it to load")
-        return self._factory
+        self._enter()
 
     @property
     def demonstrations(self) -> Demonstrations:
@@ -129,7 +116,8 @@ class Agent(abc.ABC):
 
     @property
     def samples_per_iteration(self) -> int:
-        return self.settings.streams * self.problem.horizon
+        """Environment steps that each seed takes in an iteration to learn."""
+        return self.settings.streams * self.problem.horizon if self.needs.environment else 0
 
     @property
     def iteration(self) -> int:
@@ -140,9 +128,12 @@ class Agent(abc.ABC):
         """Environment steps that each seed has taken to learn."""
         return self.iteration * self.samples_per_iteration
 
-    def learn(self, total_timesteps: int, callback: Callback | Sequence[Callback] = ()) -> "Agent":
+    def learn(
+        self, total_timesteps: int | None = None, callback: Callback | Sequence[Callback] = ()
+    ) -> "Agent":
         """Go on until each seed has taken `total_timesteps` steps since its beginning, in whole
-        iterations. Calling it again with more continues."""
+        iterations. Calling it again with more continues. A method that takes no steps goes on for
+        as many iterations as its settings say."""
         self.check_budget(total_timesteps)
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         start = time.perf_counter()
@@ -151,7 +142,7 @@ class Agent(abc.ABC):
         try:
             for each in callbacks:
                 each.on_start(self)
-            while self.online_samples + self.samples_per_iteration <= total_timesteps:
+            while self._goes_on(total_timesteps):
                 log = self._iterate() | {
                     "total_timesteps": total_timesteps,
                     "seconds": time.perf_counter() - start,
@@ -162,29 +153,36 @@ class Agent(abc.ABC):
         finally:
             for each in callbacks:
                 each.on_end(self)
+        for remark in self.remarks():
+            warnings.warn(remark, stacklevel=2)
         return self
 
-    def check_budget(self, total_timesteps: int) -> None:
-        if total_timesteps < self.samples_per_iteration:
+    def check_budget(self, total_timesteps: int | None) -> None:
+        if not self.needs.environment:
+            if total_timesteps is not None:
+                raise ValueError(
+                    f"total_timesteps is {total_timesteps}, but {self.method} takes no environment "
+                    "steps to learn; leave it out, the settings say how long training goes on"
+                )
+        elif total_timesteps is None:
+            raise ValueError("say how many environment steps may be taken: total_timesteps")
+        elif total_timesteps < self.samples_per_iteration:
             raise ValueError(
                 f"total_timesteps is {total_timesteps}, but one iteration takes "
                 f"{self.samples_per_iteration} ({self.settings.streams} streams of "
                 f"{self.problem.horizon} steps)"
             )
 
+    def _goes_on(self, total_timesteps: int | None) -> bool:
+        if total_timesteps is None:
+            return self.iteration < self.settings.iterations
+        return self.online_samples + self.samples_per_iteration <= total_timesteps
+
     def _iterate(self) -> dict[str, Any]:
         began = time.perf_counter()
-        rollout, _ = collect(
-            self._environments,
-            HostPolicy(self.state.policy),
-            self.problem.actions,
-            seeds=self.seeds,
-            iteration=self.iteration,
-            steps=self.problem.horizon,
-        )
-        check_observations(rollout, self.factory.name, self.seeds, self.iteration)
+        found = self.act()
         collected = time.perf_counter()
-        args = (self.state, rollout, self._expert)
+        args = (self.state, found, self._expert)
         self._improve.compile(*args)
         compiled = time.perf_counter()
         state, log = self._improve(*args)
@@ -199,25 +197,24 @@ class Agent(abc.ABC):
 
     def _prepare(self) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""
-        if not self._environments:
+        if self.samples_per_iteration and not self._environments:
             count = len(self.seeds) * self.settings.streams
             self._environments = self.factory.several(count)
         if self._expert is not None:
             return
-        sample = jnp.asarray(sample_steps(self.demonstrations, SAMPLE, np.random.default_rng(0)))
+        generator = np.random.default_rng(0)
+        sample = expert.sample(self.demonstrations, expert.SAMPLE, generator)
         if self.state is None:
-            self.state = self._initial(sample)
-        features = mean_features(
-            self.demonstrations,
-            self.settings.discriminator,
-            self.state.discriminator,
-            self.problem.horizon,
-        )
-        starts, reached = None, None
-        if self.problem.feature_map is None:
-            for_each_seed = lambda x: jnp.broadcast_to(x, (len(self.seeds), *x.shape))
-            starts, reached = for_each_seed(sample[:STARTS, 0]), for_each_seed(sample[:, 1])
-        self._expert = Expert(features, starts, reached)
+            self.state = self._initial(jnp.asarray(sample.steps))
+        self._expert = self.digest(sample)
+
+    def mean_features(self, spec: AbstractDiscriminator, states: Any) -> Array:
+        """E ψ under the demonstrations, for each seed's discriminator."""
+        return expert.mean_features(self.demonstrations, spec, states, self.problem.horizon)
+
+    def for_each_seed(self, array: Any) -> Array:
+        """The same for all seeds."""
+        return jnp.broadcast_to(array, (len(self.seeds), *array.shape))
 
     def _initial(self, sample: Array) -> Any:
         def make(sample, key):
@@ -225,61 +222,6 @@ class Agent(abc.ABC):
 
         keys = jax.vmap(jax.random.key)(jnp.asarray(self.seeds, jnp.uint32))
         return eqx.filter_jit(eqx.filter_vmap(make, in_axes=(None, 0)))(sample, keys)
-
-    # -- acting ----------------------------------------------------------------------------------
-
-    @property
-    def best_seed(self) -> int:
-        """Index of the seed whose chosen policy came nearest to the demonstrations."""
-        return int(np.argmin(np.asarray(self.state.chosen.mmd)))
-
-    def policy(self, index: int | None = None) -> AbstractPolicy:
-        """The policy chosen for a seed (by index), without the true reward; by default the best
-        seed's."""
-        if self.state is None:
-            raise ValueError("this agent has not learned anything yet; call learn first")
-        return one_seed(self.state.chosen.policy, self.best_seed if index is None else index)
-
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]:
-        """An action for one observation, or one for each of a batch; `state` passes through.
-
-        The signature is Stable-Baselines3's.
-        """
-        if self._host is None or self._host[0] is not self.state:
-            self._host = (self.state, HostPolicy.single(self.policy()))
-        host, actions = self._host[1], self.problem.actions
-        rows, shape = np.asarray(observation, np.float32), self.problem.observation_shape
-        single = rows.shape == shape
-        if not single and rows.shape[1:] != shape:
-            raise ValueError(
-                f"the observation has shape {rows.shape}, but must have {shape}, or one more "
-                "axis in front for a batch"
-            )
-        rows = rows.reshape(1, -1, self.problem.state_dim)
-        if deterministic:
-            drawn = host.mode(rows)[0]
-        else:
-            drawn = host.sample(rows, host.draw_noise(self._generator, rows.shape[:2]))[0]
-        executed = np.stack(actions.to_environment(drawn))
-        return (executed[0] if single else executed), state
-
-    def play(
-        self, policy: AbstractPolicy, *, episodes: int, seed: int, greedy: bool = True
-    ) -> Iterator[Episode]:
-        """Whole episodes of a policy of this agent in its environment, to look at: neither the
-        steps nor the rewards have a part in learning."""
-        if not self._stage:
-            self._stage = self.factory.several(STAGE)
-        host = HostPolicy.single(policy)
-        return play(
-            self._stage, host, self.problem.actions, episodes=episodes, seed=seed, greedy=greedy
-        )
 
     # -- keeping ---------------------------------------------------------------------------------
 
@@ -352,16 +294,3 @@ class Agent(abc.ABC):
         agent._factory, agent._demonstrations, agent.state = None, None, None
         agent._finish()
         return agent
-
-
-def _seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
-    if (
-        not numbers
-        or len(set(numbers)) < len(numbers)
-        or not 0 <= min(numbers) <= max(numbers) < 2**32
-    ):
-        raise ValueError(
-            f"seeds is {seeds}, but must be a positive count or different numbers below 2**32"
-        )
-    return numbers

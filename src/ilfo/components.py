@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ilfo.bonus import BufferNormalised, NoBonus
+from ilfo.cloning import Cloning
+from ilfo.discriminators.classifier import Classifier
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.dynamics.inverse import InverseDynamics
+from ilfo.dynamics.latent import LatentDynamics
 from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.environments.tasks import TASKS
 from ilfo.planners.critic import GAECritic
@@ -38,6 +42,10 @@ COMPONENTS: dict[str, type[Any]] = {
         SGD,
         Adam,
         Passes,
+        Cloning,
+        InverseDynamics,
+        LatentDynamics,
+        Classifier,
         Problem,
         BoxActions,
         DiscreteActions,

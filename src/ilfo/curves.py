@@ -35,7 +35,7 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
 
 
 def _band(axes, rows, name: str, label: str) -> None:
-    known = [row for row in rows if row[name] is not None]
+    known = [row for row in rows if row.get(name) is not None]
     samples = sorted({row["online_samples"] for row in known})
     values = [[row[name] for row in known if row["online_samples"] == x] for x in samples]
     if not values:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ilfo.types import Rollout
 
-PHASES = ("dynamics", "termination", "discriminator", "planner")
+PHASES = ("dynamics", "termination", "discriminator", "planner", "policy")
 """In the order of an iteration: what is not finite in one makes the later ones so."""
 
 

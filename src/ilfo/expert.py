@@ -6,6 +6,7 @@ trajectory and the sample, so the set may be larger than memory.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -37,23 +38,60 @@ class Expert(eqx.Module):
     """A sample of the states that demonstrated steps lead to, terminal ones included."""
 
 
-def sample_steps(
+class Demonstrated(NamedTuple):
+    """A sample of demonstrated steps, in random order."""
+
+    steps: np.ndarray
+    """(n, 2, F): what was seen before and after."""
+    actions: np.ndarray | None
+    """(n, ...) in the environment's units; None for a method that may not see them."""
+    terminal: np.ndarray
+    """(n,): the step ended its episode."""
+    elapsed: np.ndarray
+    """(n,): steps of the episode before this one."""
+
+
+def sample(
     trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
-) -> np.ndarray:
-    """A uniform sample (n, 2, F) of steps, all of them where there are at most `size`.
+) -> Demonstrated:
+    """A uniform sample of steps, all of them where there are at most `size`.
 
     Every step draws a random rank and the smallest ranks stay: one pass, no knowledge of the
     total. The sample is in order of its ranks.
     """
-    kept, ranks = None, np.empty(0)
+    kept: list[Any] = []
+    ranks = np.empty(0)
     for trajectory in trajectories:
-        steps = np.stack([trajectory.states[:-1], trajectory.states[1:]], axis=1)
-        ranks = np.concatenate([ranks, generator.random(len(steps))])
-        kept = steps if kept is None else np.concatenate([kept, steps])
+        new = _columns(trajectory)
+        if kept and (kept[1] is None) != (new[1] is None):
+            raise ValueError("some of the demonstrations hold actions and some do not")
+        ranks = np.concatenate([ranks, generator.random(len(new[0]))])
         order = np.argsort(ranks)[:size]
-        kept, ranks = kept[order], ranks[order]
-    assert kept is not None, "demonstrations are never empty"
-    return kept
+        kept = [
+            None if after is None else np.concatenate([before, after])[order]
+            for before, after in zip(kept or _none_of(new), new, strict=True)
+        ]
+        ranks = ranks[order]
+    assert kept, "demonstrations are never empty"
+    return Demonstrated(*kept)
+
+
+def _columns(trajectory: Trajectory) -> list[Any]:
+    steps = np.stack([trajectory.states[:-1], trajectory.states[1:]], axis=1)
+    terminal = np.zeros(len(steps), bool)
+    terminal[-1] = trajectory.terminal
+    return [steps, trajectory.actions, terminal, np.arange(len(steps), dtype=np.int32)]
+
+
+def _none_of(columns: list[Any]) -> list[Any]:
+    return [None if column is None else column[:0] for column in columns]
+
+
+def sample_steps(
+    trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
+) -> np.ndarray:
+    """The steps (n, 2, F) of such a sample."""
+    return sample(trajectories, size, generator).steps
 
 
 def mean_features(

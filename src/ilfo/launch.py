@@ -8,6 +8,10 @@ from typing import Any
 
 from ilfo import config
 from ilfo.agent import Agent
+from ilfo.baselines.adversarial import GAIL, GAIfO
+from ilfo.baselines.bc import BC
+from ilfo.baselines.bco import BCO
+from ilfo.baselines.ilpo import ILPO
 from ilfo.checkpoint import CheckpointError, read_meta
 from ilfo.components import COMPONENTS
 from ilfo.demonstrations import Demonstrations
@@ -21,7 +25,9 @@ from ilfo.presets import find_preset
 from ilfo.recorder import Recorder
 from ilfo.run import RunDirectory, RunError, versions
 
-METHODS: dict[str, type[Agent]] = {"mobile": MobILE}
+METHODS: dict[str, type[Agent]] = {
+    kind.method: kind for kind in (MobILE, BC, BCO, GAIL, GAIfO, ILPO)
+}
 
 
 class TrainingError(Exception):
@@ -52,7 +58,8 @@ class Order:
             raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("say what to learn in: --task, or --env with --demos")
-        if self.task is None and self.total_timesteps is None:
+        acts = METHODS[self.method].needs.environment
+        if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("say how many environment steps may be taken: --total-timesteps")
 
     def agent(self) -> Agent:
@@ -77,14 +84,16 @@ class Order:
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def settings(self) -> Any:
-        settings = find_preset(self.preset)(find_task(self.task) if self.task else None)
+        preset = find_preset(self.preset, self.method)
+        settings = preset(find_task(self.task) if self.task else None)
         for change in self.changes:
             settings = apply_change(settings, change)
         return settings
 
     @property
-    def budget(self) -> int:
-        if self.total_timesteps is not None:
+    def budget(self) -> int | None:
+        """Environment steps per seed; None for a method that takes none."""
+        if self.total_timesteps is not None or not METHODS[self.method].needs.environment:
             return self.total_timesteps
         return find_task(str(self.task)).budget
 
@@ -161,7 +170,7 @@ def resume(
                 f"{last} is missing although {done} iterations are on record; put it back, or "
                 "start a new run"
             )
-        if order.budget < (done - 1) * agent.samples_per_iteration:
+        if (order.budget or 0) < (done - 1) * agent.samples_per_iteration:
             raise RunError(
                 f"{path} has taken {done * agent.samples_per_iteration} samples per seed already, "
                 f"more than the {order.budget} that were asked for"

@@ -24,12 +24,12 @@ from ilfo.agent import Agent
 from ilfo.bonus import AbstractBonus, BufferNormalised
 from ilfo.buffer import Buffer
 from ilfo.checks import require_at_least, require_share
+from ilfo.choice import Choice, real_mmd
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD, safe_norm
 from ilfo.dynamics.base import AbstractDynamics
 from ilfo.dynamics.ensemble import EnsembleDynamics
-from ilfo.environments.spaces import ActionSpace
-from ilfo.expert import Expert
+from ilfo.expert import STARTS, Demonstrated, Expert
 from ilfo.occupancy import by_age
 from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch
@@ -40,19 +40,26 @@ from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.termination import AbstractTermination, LearnedTermination
 from ilfo.trees import all_finite, filter_scan, where
-from ilfo.types import Log, Normaliser, Rollout, Transition
+from ilfo.types import Log, Normaliser, Rollout, Transition, as_transitions
 from ilfo.world import World, draw_starts, trusted_radius
 
 ENDINGS, RESETS = 500, 500
 """Terminal transitions and reset states that are remembered beside the recent transitions."""
-
-
-class Choice(eqx.Module):
-    """The policy to return: of all that acted, the one whose real states were nearest."""
-
-    policy: AbstractPolicy
-    mmd: Float[Array, ""]
-    iteration: Int[Array, ""]
+METRICS = (
+    "mmd",
+    "imagined_mmd",
+    "model_loss",
+    "termination_loss",
+    "bonus",
+    "cost",
+    "kl",
+    "accepted",
+    "entropy",
+    "critic_loss",
+    "imagined_length",
+    "runaway_share",
+)
+"""Entries of the log that a run directory keeps."""
 
 
 class TrainState(eqx.Module):
@@ -126,10 +133,6 @@ def init(
     if problem.feature_map is None:
         normaliser = Normaliser.fit(demonstrated[:, 1], jnp.ones(demonstrated.shape[0]))
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
-    drawn = jax.eval_shape(lambda: policy.distribution(jnp.zeros(dim)).mode())
-    transition = Transition(
-        jnp.zeros(dim), jnp.zeros(drawn.shape, drawn.dtype), jnp.zeros(dim), jnp.zeros((), bool)
-    )
     capacity = settings.buffer_horizons * problem.horizon
     return TrainState(
         planner=settings.planner.init(policy, dim, normaliser, key=keys["planner"]),
@@ -138,8 +141,8 @@ def init(
         discriminator=settings.discriminator.init(
             demonstrated, problem.feature_map, key=keys["discriminator"]
         ),
-        buffer=Buffer.empty(transition, capacity, ENDINGS, RESETS),
-        chosen=Choice(policy, jnp.array(jnp.inf, jnp.float32), jnp.array(-1, jnp.int32)),
+        buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, ENDINGS, RESETS),
+        chosen=Choice.none_yet(policy),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
     )
@@ -150,7 +153,8 @@ def improve(
 ) -> tuple[TrainState, Log]:
     """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
     keys = named_keys(state.key, "dynamics", "termination", "plan", "next")
-    chosen, choose_log = choose(settings, state, rollout, expert)
+    mmd = real_mmd(settings.discriminator, state.discriminator, rollout, expert.mean_features)
+    chosen = state.chosen.or_better(state.policy, mmd, state.iteration)
 
     transitions = as_transitions(problem.actions, rollout)
     buffer = state.buffer.push(transitions, (rollout.elapsed == 0).ravel())
@@ -181,7 +185,7 @@ def improve(
     (planner, discriminator), plan_log = filter_scan(
         policy_step, (planner, state.discriminator), steps
     )
-    log = choose_log | model_log | ending_log | jax.tree.map(jnp.mean, plan_log)
+    log = {"mmd": mmd} | model_log | ending_log | jax.tree.map(jnp.mean, plan_log)
     log |= {"bonus_limit": bonus.limit, "imagined_mmd": plan_log["imagined_mmd"][-1]}
     log |= {
         "finite_dynamics": all_finite(dynamics.model),
@@ -199,18 +203,6 @@ def improve(
         keys["next"],
         state.iteration + 1,
     ), log
-
-
-def choose(
-    settings: Settings, state: TrainState, rollout: Rollout, expert: Expert
-) -> tuple[Choice, Log]:
-    """Keep the policy that acted if its real states came nearer to the demonstrations than any
-    before, time behind endings included. No reward is involved."""
-    features = jax.vmap(jax.vmap(state.discriminator.features))(rollout.state, rollout.next_state)
-    total, time = settings.discriminator.total_features(features, rollout, by_age(rollout))
-    mmd = safe_norm(total / time - expert.mean_features)
-    candidate = Choice(state.policy, mmd, state.iteration)
-    return where(mmd < state.chosen.mmd, candidate, state.chosen), {"mmd": mmd}
 
 
 def plan(
@@ -285,19 +277,7 @@ def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> Planner
     if problem.feature_map is None:
         return state.planner
     fitted = Normaliser.fit(buffer.recent.items.state, buffer.weight)
-    scales = lambda p: (p.policy.normaliser, p.critic.critic.normaliser)
-    adapted = eqx.tree_at(scales, state.planner, (fitted, fitted))
-    return where(state.iteration == 0, adapted, state.planner)
-
-
-def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
-    flat = lambda x: x.reshape(-1, *x.shape[2:])
-    return Transition(
-        flat(rollout.state),
-        actions.execute(flat(rollout.action)),
-        flat(rollout.next_state),
-        flat(rollout.terminal),
-    )
+    return where(state.iteration == 0, state.planner.rescaled(fitted), state.planner)
 
 
 class MobILE(Agent):
@@ -308,5 +288,13 @@ class MobILE(Agent):
 
     method = "mobile"
     default_settings = Settings
+    metrics = METRICS
     init = staticmethod(init)
     improve = staticmethod(improve)
+
+    def digest(self, sample: Demonstrated) -> Expert:
+        means = self.mean_features(self.settings.discriminator, self.state.discriminator)
+        if self.problem.feature_map is not None:
+            return Expert(means, None, None)
+        before, after = sample.steps[:STARTS, 0], sample.steps[:, 1]
+        return Expert(means, self.for_each_seed(before), self.for_each_seed(after))

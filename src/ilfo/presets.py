@@ -10,10 +10,11 @@ A preset is a function of the task, or of None where the environment is unknown.
 docs/presets.md sets them side by side with their measured effect.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ilfo.baselines.presets import PRESETS as RIVALS
 from ilfo.config import override
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
@@ -168,7 +169,10 @@ PRESETS: dict[str, Callable[[Task | None], Settings]] = {
 }
 
 
-def find_preset(name: str) -> Callable[[Task | None], Settings]:
-    if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}; there are: {', '.join(PRESETS)}")
-    return PRESETS[name]
+def find_preset(name: str, method: str = "mobile") -> Callable[[Task | None], Any]:
+    presets: Mapping[str, Callable[[Task | None], Any]] = PRESETS
+    if method != "mobile":
+        presets = RIVALS[method]
+    if name not in presets:
+        raise ValueError(f"unknown preset {name!r}; there are: {', '.join(presets)}")
+    return presets[name]

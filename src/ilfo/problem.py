@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ilfo.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 from ilfo.environments.spaces import ActionSpace, action_space, state_dim
 
@@ -21,6 +23,10 @@ class Problem(eqx.Module):
     """h, where the demonstrations hold h(s) instead of states."""
     unflattened: tuple[int, ...] | None = None
     """Shape of an observation, where it is not flat already."""
+
+    def demonstrated(self, state: Array) -> Array:
+        """What a demonstration would hold of the learner's state."""
+        return state if self.feature_map is None else self.feature_map(state)
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -50,3 +56,17 @@ def state_problem(
     shape = factory.observation_space.shape
     unflattened = None if shape == (dim,) else shape
     return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map, unflattened)
+
+
+def offline_problem(
+    demonstrations: Demonstrations, actions: gym.Space | None, horizon: int | None
+) -> Problem:
+    """The problem where there is no environment: demonstrations say what a state is."""
+    if actions is None:
+        raise ValueError(
+            "without an environment nothing tells what the actions are; pass the environment, or "
+            "action_space, e.g. action_space=gymnasium.spaces.Discrete(2)"
+        )
+    dim = demonstrations.dim
+    longest = int(demonstrations.lengths.max()) if horizon is None else horizon
+    return Problem(dim, action_space(actions), longest, dim)

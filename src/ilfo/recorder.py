@@ -4,6 +4,7 @@ The rows of an iteration are written before its checkpoint. Whenever the process
 from the checkpoint and cutting both tables back to it loses at most one iteration.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,21 +19,8 @@ from ilfo.parallel import one_seed
 from ilfo.run import RunDirectory
 from ilfo.scores import random_return, score
 
-METRICS = (
-    "mmd",
-    "imagined_mmd",
-    "model_loss",
-    "termination_loss",
-    "bonus",
-    "cost",
-    "kl",
-    "accepted",
-    "entropy",
-    "critic_loss",
-    "imagined_length",
-    "runaway_share",
-)
-"""Entries of the log that go into metrics.csv; where a method has none, the cell is empty."""
+MEASURES = {"real-mmd": "mmd", "best-return": "cost", "held-out-likelihood": "loss"}
+"""What a rule of choice minimises, as its value is called in a summary."""
 CURVE_EPISODES = 10
 FINAL_EPISODES = 50
 
@@ -73,7 +61,10 @@ class Recorder(Callback):
             policy = one_seed(agent.state.policy, index)
             for name, greedy in (("greedy_return", True), ("stochastic_return", False)):
                 row[name] = _measure(agent, policy, index, greedy, CURVE_EPISODES)
-        return row | {name: float(log[name][index]) if name in log else None for name in METRICS}
+        kept = {name: log.get(name) for name in agent.metrics}
+        return row | {
+            name: None if value is None else float(value[index]) for name, value in kept.items()
+        }
 
     def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
         """Seconds of this iteration, the first with all that came before it; saving is booked on
@@ -109,13 +100,14 @@ class Recorder(Callback):
             "online_samples": agent.online_samples,
             "expert_return": expert,
             "random_return": chance,
-            "chosen_by": "real-mmd",
+            "chosen_by": next(iter(agent.choices)),
             "seeds": seeds,
             "mean": {
                 name: _mean([seed[name] for seed in seeds])
                 for name in ("greedy_score", "stochastic_score")
             },
             "seconds": spent,
+            "remarks": agent.remarks(),
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)
@@ -123,17 +115,29 @@ class Recorder(Callback):
         return summary
 
     def _final(self, agent: Agent, index: int, expert, chance) -> dict[str, Any]:
-        policy = agent.policy(index)
+        first, *others = (
+            {"rule": rule} | self._chosen_by(agent, rule, index, expert, chance)
+            for rule in agent.choices
+        )
+        del first["rule"]
+        found = {"seed": agent.seeds[index]} | first
+        return found | {"alternatives": others} if others else found
+
+    def _chosen_by(self, agent: Agent, rule: str, index: int, expert, chance) -> dict[str, Any]:
+        """Scores of the policy that this rule chose."""
+        choice = agent.choice(rule)
+        policy = one_seed(choice.policy, index)
         greedy = _measure(agent, policy, index, True, FINAL_EPISODES)
         stochastic = _measure(agent, policy, index, False, FINAL_EPISODES)
+        iteration = int(choice.iteration[index])
         return {
-            "seed": agent.seeds[index],
             "greedy_return": greedy,
             "stochastic_return": stochastic,
             "greedy_score": score(greedy, expert, chance),
             "stochastic_score": score(stochastic, expert, chance),
-            "chosen_at": int(agent.state.chosen.iteration[index]) * agent.samples_per_iteration,
-            "chosen_mmd": float(agent.state.chosen.mmd[index]),
+            "chosen_at": iteration * agent.samples_per_iteration,
+            "chosen_iteration": iteration,
+            f"chosen_{MEASURES[rule]}": _known(float(choice.value[index])),
         }
 
     def _total(self, final: float) -> dict[str, float]:
@@ -151,10 +155,18 @@ def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> f
     )
 
 
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 def _mean(scores: Sequence[float | None]) -> float | None:
     known = [score for score in scores if score is not None]
     return float(np.mean(known)) if known else None
 
 
-def _chosen_at(agent: Agent) -> list[int]:
-    return [] if agent.state is None else np.asarray(agent.state.chosen.iteration).tolist()
+def _chosen_at(agent: Agent) -> list[list[int]]:
+    return (
+        []
+        if agent.state is None
+        else [np.asarray(agent.choice(rule).iteration).tolist() for rule in agent.choices]
+    )

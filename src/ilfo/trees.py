@@ -31,6 +31,13 @@ def filter_scan(step: Callable, carry: Tree, xs: Any) -> tuple[Tree, Any]:
     return eqx.combine(arrays, static), outs
 
 
+def filter_cond(condition: Bool[Array, ""], change: Callable[[Tree], Tree], tree: Tree) -> Tree:
+    """`change(tree)` or the tree as it is; what is not an array must stay the same."""
+    arrays, static = eqx.partition(tree, eqx.is_array)
+    changed = lambda arrays: eqx.filter(change(eqx.combine(arrays, static)), eqx.is_array)
+    return eqx.combine(jax.lax.cond(condition, changed, lambda same: same, arrays), static)
+
+
 def all_finite(tree: Any) -> Bool[Array, ""]:
     """No NaN or infinity in any floating-point array."""
     leaves = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))

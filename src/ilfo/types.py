@@ -9,6 +9,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ilfo.environments.spaces import ActionSpace, DiscreteActions
+
 Log = dict[str, Array]
 
 
@@ -21,6 +23,14 @@ class Transition(NamedTuple):
     next_state: Float[Array, "*n S"]
     terminal: Bool[Array, "*n"]
     """The step ended the episode; a time limit does not count."""
+
+    @staticmethod
+    def zeros(state_dim: int, actions: ActionSpace) -> "Transition":
+        """One transition of the right shapes."""
+        state, action = jnp.zeros(state_dim), jnp.zeros(actions.encoded_dim)
+        if isinstance(actions, DiscreteActions):
+            action = jnp.zeros((), jnp.int32)
+        return Transition(state, action, state, jnp.zeros((), bool))
 
 
 class Rollout(NamedTuple):
@@ -44,6 +54,17 @@ class Rollout(NamedTuple):
     @property
     def ended(self) -> Bool[Array, "N T"]:
         return self.terminal | self.runaway
+
+
+def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
+    """The steps in one row each, with the actions that were carried out."""
+    flat = lambda x: x.reshape(-1, *x.shape[2:])
+    return Transition(
+        flat(rollout.state),
+        actions.execute(flat(rollout.action)),
+        flat(rollout.next_state),
+        flat(rollout.terminal),
+    )
 
 
 NOTHING = 1e-6

@@ -54,18 +54,22 @@ def test_a_second_call_changes_nothing_measured(ran):
 def test_table_has_a_row_per_cell_with_results(ran):
     cell, folder = ran
     other = Cell("missing", cell.order)
-    header, row = sweep_rows("sweep", (cell, other), folder / "results")
+    header, row, *references = sweep_rows("sweep", (cell, other), folder / "results")
     assert row[0] == "tiny"
     assert len(row) == len(header)
     assert list(as_table([header, row]).columns[0].cells) == ["tiny"]
     lines = as_markdown([header, row]).splitlines()
     assert [line.count("|") for line in lines] == [len(header) + 1] * 3
+    names = ["expert of CartPole-v1", "random of CartPole-v1"]
+    assert [each[0] for each in references] == names
+    assert references[0][2] == "1.00"
+    assert 0 < float(references[1][2]) < 0.2
 
 
 def test_the_table_shows_the_worst_seed_beside_the_expert():
     """Of the committed results: MountainCar in at most 1.25 times the expert's steps."""
     cells = [cell for cell in find_sweep("core") if cell.name == "goal"]
-    _, row = sweep_rows("core", cells, Path(__file__).parents[2] / "results")
+    _, row, *_ = sweep_rows("core", cells, Path(__file__).parents[2] / "results")
     worst, expert = map(float, row[-2:])
     assert 100 < expert < worst <= 1.25 * expert
 

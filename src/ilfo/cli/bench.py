@@ -14,6 +14,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
+from ilfo.experiments.significance import against_random
 from ilfo.logging import Progress
 
 Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
@@ -77,12 +78,14 @@ class BenchTable:
     """Which sweep."""
     results: Path = Path("results")
     """Where result files are kept."""
-
+    against_random: bool = False
+    """Compare returns with those of a random policy instead, by a permutation test."""
     markdown: bool = False
     """Print it for a page of documentation instead of a terminal."""
 
     def run(self) -> None:
-        rows = sweep_rows(self.sweep, find_sweep(self.sweep), self.results)
+        tabulate = against_random if self.against_random else sweep_rows
+        rows = tabulate(self.sweep, find_sweep(self.sweep), self.results)
         if self.markdown:
             print(as_markdown(rows))
         else:

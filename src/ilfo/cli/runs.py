@@ -12,7 +12,7 @@ from ilfo import machine
 from ilfo.cli.console import console
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.evaluate import mean_return
-from ilfo.launch import Order, load_best, resume, start
+from ilfo.launch import METHODS, Order, load_best, resume, start
 from ilfo.logging import Progress
 from ilfo.policies.host import HostPolicy
 from ilfo.presets import find_preset
@@ -20,13 +20,15 @@ from ilfo.run import RunDirectory
 from ilfo.settings_help import differences, settings_table
 from ilfo.video import check_path, film
 
+Method = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]
+
 
 @dataclass(frozen=True)
 class Train:
     """Learn a policy from demonstrations: of a task that ships with ilfo, or your own."""
 
-    method: tyro.conf.Positional[str] = "mobile"
-    """Which method; there is: mobile."""
+    method: tyro.conf.Positional[Method] = "mobile"
+    """Which method."""
     task: str | None = None
     """A task with bundled demonstrations (cartpole is the default); or use --env and --demos."""
     env: str | None = None
@@ -174,13 +176,18 @@ class Tasks:
 class Settings:
     """List the hyper-parameters that `ilfo train --set` can change."""
 
+    method: tyro.conf.Positional[Method] = "mobile"
+    """Which method."""
     task: str | None = None
     """Of this task; otherwise of the preset for unknown environments."""
     preset: str = "default"
     """Named hyper-parameters."""
 
     def run(self) -> None:
-        chosen = find_preset(self.preset)(find_task(self.task) if self.task else None)
+        if self.method not in METHODS:
+            raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
+        preset = find_preset(self.preset, self.method)
+        chosen = preset(find_task(self.task) if self.task else None)
         console.print(settings_table(chosen))
 
 

@@ -32,6 +32,11 @@ class ActionSpace(abc.ABC):
     def to_environment(self, actions: np.ndarray) -> list:
         """What to step environments with, for a batch of actions as the policy drew them."""
 
+    @abc.abstractmethod
+    def from_environment(self, actions: np.ndarray) -> np.ndarray:
+        """Recorded actions (n, ...) as a policy would have drawn them, or an error that says
+        why they cannot be of this environment."""
+
 
 @dataclass(frozen=True)
 class DiscreteActions(ActionSpace):
@@ -50,6 +55,17 @@ class DiscreteActions(ActionSpace):
 
     def to_environment(self, actions):
         return (actions + self.start).tolist()
+
+    def from_environment(self, actions):
+        numbers = np.asarray(actions).reshape(len(actions), -1)
+        last = self.start + self.count - 1
+        whole = numbers.dtype.kind in "biuf" and bool((numbers == np.rint(numbers)).all())
+        if numbers.shape[1] != 1 or not whole or numbers.min() < self.start or numbers.max() > last:
+            raise ValueError(
+                f"the recorded actions have dtype {numbers.dtype} and shape {np.shape(actions)}, "
+                f"but must be whole numbers from {self.start} to {last}, one per step"
+            )
+        return (numbers[:, 0] - self.start).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,18 @@ class BoxActions(ActionSpace):
         if np.issubdtype(self.dtype, np.integer):
             scaled = np.rint(scaled)
         return list(scaled.reshape(-1, *self.shape).astype(self.dtype))
+
+    def from_environment(self, actions):
+        rows = np.asarray(actions).reshape(len(actions), -1)
+        wrong = rows.dtype.kind not in "biuf" or rows.shape[1] != len(self.low)
+        if wrong or not np.isfinite(rows).all():
+            raise ValueError(
+                f"the recorded actions have dtype {rows.dtype} and shape {np.shape(actions)}, but "
+                f"must be finite numbers, {len(self.low)} per step"
+            )
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        span = np.where(high > low, high - low, 1.0)
+        return np.clip((rows - low) / span * 2 - 1, -1.0, 1.0).astype(np.float32)
 
     def _on_grid(self, action, numpy):
         """The nearest action that a Box of integers has; `numpy` is NumPy or JAX's."""

@@ -1,7 +1,7 @@
 """Tables of a sweep's results, with bootstrap intervals over seeds."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
+from ilfo.scores import score
 
 
 def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, float]:
@@ -25,16 +26,46 @@ MEASURED = ("measured", "worst", "expert's")
 
 
 def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
-    """A header, then a row per cell that has results: means with intervals, and the worst seed."""
+    """A header, then a row per cell that has results: means with intervals, and the worst seed.
+
+    Policies that were chosen by another rule as well have a row of their own. The expert and a
+    random policy come last, for every environment.
+    """
     header = HEADER + (MEASURED if any(cell.measure for cell in cells) else ())
-    rows = [header]
+    rows: list[tuple[str, ...]] = [header]
+    references: dict[str, dict[str, Any]] = {}
     for cell in cells:
         files = [path for path in result_files(results, sweep, cell) if path.exists()]
         if files:
             found = [json.loads(path.read_text()) for path in files]
-            row = (cell.name, *_scores(found), *_measure(cell, found))
-            rows.append(row + ("",) * (len(header) - len(row)))
-    return rows
+            rows.append((cell.name, *_scores(found), *_measure(cell, found)))
+            rows += _alternatives(cell, found)
+            references.setdefault(found[0]["summary"]["env"], found[0]["summary"])
+    rows += [row for summary in references.values() for row in _references(summary)]
+    return [row + ("",) * (len(header) - len(row)) for row in rows]
+
+
+def _alternatives(cell: Cell, found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows of the policies that other rules have chosen in the same runs."""
+    rules = [each["rule"] for each in found[0]["result"].get("alternatives", ())]
+    return [
+        (
+            f"{cell.name} ({rule})",
+            *_scores([each | {"result": each["result"]["alternatives"][i]} for each in found]),
+        )
+        for i, rule in enumerate(rules)
+    ]
+
+
+def _references(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    expert, chance = summary["expert_return"], summary["random_return"]
+    if expert is None:
+        return []
+    scores = {"expert": score(expert, expert, chance), "random": score(chance, expert, chance)}
+    return [
+        (f"{name} of {summary['env']}", "", "-" if value is None else f"{value:.2f}")
+        for name, value in scores.items()
+    ]
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:

@@ -14,13 +14,14 @@ from typing import Any
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
+from ilfo.experiments.rivals.sweep import CELLS as RIVALS
 from ilfo.experiments.six.sweep import CELLS as SIX
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
 from ilfo.run import RunDirectory, RunError
 
-SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX}
+SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS}
 EPISODES = 50
 CURVE = ("iteration", "online_samples", "greedy_return", "stochastic_return", "mmd")
 WORK = ("compile", "collect", "improve", "save")
@@ -100,7 +101,8 @@ def _curve(run: RunDirectory) -> list[dict[str, Any]]:
         seconds[row["iteration"]] = round(spent, 3)
     rows = run.rows("metrics")
     return [
-        {name: row[name] for name in CURVE} | {"seconds": seconds[row["iteration"]]} for row in rows
+        {name: row.get(name) for name in CURVE} | {"seconds": seconds[row["iteration"]]}
+        for row in rows
     ]
 
 

@@ -21,6 +21,11 @@ class PlannerState(eqx.Module):
     optimiser: Any
     """Of the policy; None where the method has none."""
 
+    def rescaled(self, normaliser: Normaliser) -> "PlannerState":
+        """The same networks behind other scales of the state."""
+        scales = lambda p: (p.policy.normaliser, p.critic.critic.normaliser)
+        return eqx.tree_at(scales, self, (normaliser, normaliser))
+
 
 class AbstractPlanner(eqx.Module):
     @abc.abstractmethod

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
 
 
@@ -16,6 +17,9 @@ class HostPolicy:
     """Built from a policy whose every array has a leading axis K (seeds)."""
 
     def __init__(self, policy: AbstractPolicy):
+        self._latent: HostPolicy | None = None
+        if isinstance(policy, LatentPolicy):
+            self._latent, policy = HostPolicy(policy.latent), policy.remap
         if not isinstance(policy, CategoricalMLP | GaussianMLP):
             raise TypeError(f"no NumPy version of {type(policy).__name__} exists")
         self._discrete = isinstance(policy, CategoricalMLP)
@@ -36,6 +40,10 @@ class HostPolicy:
 
     def outputs(self, states: np.ndarray) -> np.ndarray:
         """Logits or means, (K, N, ·), for states (K, N, S)."""
+        if self._latent is not None:
+            latent = self._latent.outputs(states)
+            chosen = np.eye(latent.shape[-1], dtype=np.float32)[latent.argmax(-1)]
+            states = np.concatenate([states, chosen], -1)
         x = (states - self._shift) / self._scale
         for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
             x = np.tanh(x @ weight + bias)

@@ -4,6 +4,8 @@ The last layer starts near zero: the first policy is close to uniform (or to N(0
 the states look like, which is what the first exploration wants.
 """
 
+from typing import TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -36,7 +38,10 @@ class GaussianMLP(AbstractPolicy):
         return Gaussian(mean, jnp.clip(self.log_std, self.log_std_min, self.log_std_max))
 
 
-def within_bounds(policy: AbstractPolicy) -> AbstractPolicy:
+Policy = TypeVar("Policy", bound=AbstractPolicy)
+
+
+def within_bounds(policy: Policy) -> Policy:
     """The same policy; a deviation beyond its bound, where it has no gradient and would stay for
     good, is put back on it."""
     if not isinstance(policy, GaussianMLP):

@@ -1,0 +1,1 @@
+"""The methods that MobILE is compared with."""

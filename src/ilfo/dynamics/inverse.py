@@ -1,0 +1,147 @@
+"""Inverse dynamics: which action led from one state to the next (for BC-O).
+
+    q(a | s, s'):  a softmax over numbered actions,
+                   or N(μ(s, s'), diag σ²(s, s')) on [-1, 1]^A
+    minimise  - E log q(a | s, s')   over the agent's own transitions
+
+The network sees the state and the normalised change of state. Where several actions lead to the
+same state, q says so: its confidence is low. Every tenth place of the buffer is never trained on
+and tells how accurate q is: the share of actions that are met, or for a Box the explained share
+of their variance.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ilfo import training
+from ilfo.buffer import Buffer
+from ilfo.checks import require_at_least
+from ilfo.environments.spaces import ActionSpace, DiscreteActions
+from ilfo.networks import MLP, mlp
+from ilfo.policies.base import AbstractDistribution, Categorical, Gaussian
+from ilfo.types import Log, Normaliser, Transition
+
+LOG_STD = (-5.0, 2.0)
+HELD_OUT = 10
+"""One place in so many of the buffer is kept aside."""
+
+
+class Inverse(eqx.Module):
+    """A fitted model."""
+
+    network: MLP
+    actions: ActionSpace
+    states: Normaliser
+    changes: Normaliser
+    spread: Float[Array, " A"]
+    """Standard deviation of the actions in the data: 1 where they are numbered."""
+
+    def distribution(
+        self, state: Float[Array, " S"], next_state: Float[Array, " S"]
+    ) -> AbstractDistribution:
+        x = jnp.concatenate([self.states(state), self.changes(next_state - state)])
+        out = self.network(jax.lax.stop_gradient(x))
+        if isinstance(self.actions, DiscreteActions):
+            return Categorical(out)
+        mean, log_std = jnp.split(out, 2)
+        return Gaussian(mean, jnp.clip(log_std, *LOG_STD))
+
+    def infer(self, state: Float[Array, " S"], next_state: Float[Array, " S"]) -> Array:
+        """The most likely action, one that can be executed."""
+        return self.actions.execute(self.distribution(state, next_state).mode())
+
+    def confidence(
+        self, state: Float[Array, " S"], next_state: Float[Array, " S"]
+    ) -> Float[Array, ""]:
+        """Between 0 and 1: the probability of the inferred action; for a Box, the share of the
+        actions' variance that knowing both states removes."""
+        distribution = self.distribution(state, next_state)
+        if isinstance(distribution, Categorical):
+            return jax.nn.softmax(distribution.logits).max()
+        assert isinstance(distribution, Gaussian)
+        left = jnp.exp(2 * distribution.log_std) / self.spread**2
+        return jnp.clip(1 - left.mean(), 0.0, 1.0)
+
+
+class InverseState(eqx.Module):
+    model: Inverse
+    optimiser: Any
+
+
+class InverseDynamics(eqx.Module):
+    width: int = 64
+    """Units in each hidden layer."""
+    depth: int = 2
+    """Hidden layers."""
+    optimiser: training.AbstractOptimiser = training.Adam(1e-3)
+    """How the network is fitted."""
+    plan: training.Passes = training.Passes(passes=10, batch_size=256)
+    """Passes over the buffer per fit."""
+
+    def __post_init__(self):
+        require_at_least(self, 1, "width")
+        require_at_least(self, 0, "depth")
+
+    def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> InverseState:
+        size = actions.encoded_dim
+        outputs = size if isinstance(actions, DiscreteActions) else 2 * size
+        network = mlp(2 * state_dim, outputs, self.width, self.depth, key=key)
+        scales = Normaliser.identity(state_dim)
+        model = Inverse(network, actions, scales, scales, jnp.ones(size))
+        optimiser = self.optimiser.build().init(eqx.filter(network, eqx.is_inexact_array))
+        return InverseState(model, optimiser)
+
+    def fit(self, state: InverseState, buffer: Buffer, *, key: Array) -> tuple[InverseState, Log]:
+        """Scales follow the buffer; the weights go on from where they were."""
+        seen, old = buffer.recent.items, state.model
+        aside = buffer.recent.valid & (jnp.arange(buffer.recent.capacity) % HELD_OUT == 0)
+        trained = buffer.recent.valid & ~aside
+        scaled = Inverse(
+            old.network,
+            old.actions,
+            Normaliser.fit(seen.state, buffer.weight),
+            Normaliser.fit(seen.next_state - seen.state, buffer.weight, floor=1e-6),
+            self._spread(old.actions, seen.action, buffer.weight),
+        )
+
+        def loss(network, rows, weight):
+            model = eqx.tree_at(lambda m: m.network, scaled, network)
+            likelihood = jax.vmap(lambda s, a, n: model.distribution(s, n).log_prob(a))
+            losses = -likelihood(rows.state, rows.action, rows.next_state)
+            return (weight * losses).sum() / jnp.maximum(weight.sum(), 1.0)
+
+        network, optimiser, value = training.fit(
+            loss,
+            old.network,
+            state.optimiser,
+            self.optimiser.build(),
+            seen,
+            trained,
+            self.plan,
+            key=key,
+        )
+        model = eqx.tree_at(lambda m: m.network, scaled, network)
+        log = {"inverse_loss": value, "inverse_accuracy": accuracy(model, seen, aside)}
+        return InverseState(model, optimiser), log
+
+    def _spread(self, actions: ActionSpace, taken: Array, weight: Float[Array, " n"]):
+        if isinstance(actions, DiscreteActions):
+            return jnp.ones(actions.encoded_dim)
+        return Normaliser.fit(taken, weight).scale
+
+
+def accuracy(model: Inverse, transitions: Transition, valid: Bool[Array, " n"]) -> Float[Array, ""]:
+    """Share of the numbered actions that are inferred, or R² of those of a Box."""
+    inferred = jax.vmap(model.infer)(transitions.state, transitions.next_state)
+    count = jnp.maximum(valid.sum(), 1)
+    if isinstance(model.actions, DiscreteActions):
+        return (valid & (inferred == transitions.action)).sum() / count
+    weight = valid[:, None].astype(jnp.float32)
+    mean = (weight * transitions.action).sum(0) / count
+    error = (weight * (inferred - transitions.action) ** 2).sum()
+    total = (weight * (transitions.action - mean) ** 2).sum()
+    return 1 - error / jnp.maximum(total, 1e-12)

@@ -1,0 +1,36 @@
+"""The rivals on the paper's tasks, at MobILE's online budget, five seeds.
+
+A cell is TASK-METHOD. `TASK-constant` is the survival reference on real rollouts: GAIfO's loop
+with the same cost for every step alive, whatever the demonstrations show. The expert and a random
+policy are in every table anyway. ILPO is for numbered actions only.
+"""
+
+from dataclasses import replace
+
+from ilfo.experiments.cell import Cell
+from ilfo.launch import Order
+
+DISCRETE = {"cartpole": 10, "reacher": 10, "cartpole-stochastic": 20}
+CONTINUOUS = {"hopper": 10, "walker2d": 10}
+"""Tasks, and the paper's numbers of demonstrations."""
+METHODS = ("bc", "bco", "gail", "gaifo", "ilpo")
+CONSTANT = ("classifier.cost_form=constant",)
+
+
+def _cells() -> tuple[Cell, ...]:
+    cells = []
+    for task, trajectories in (DISCRETE | CONTINUOUS).items():
+        order = Order(task=task, trajectories=trajectories, seeds=5)
+        every = 1 if task in DISCRETE else 10
+        for method in METHODS:
+            if method == "ilpo" and task in CONTINUOUS:
+                continue
+            changes = ("every=50",) if method == "bc" and task in CONTINUOUS else ()
+            found = replace(order, method=method, changes=changes)
+            cells.append(Cell(f"{task}-{method}", found, every=1 if method == "bc" else every))
+        constant = replace(order, method="gaifo", changes=CONSTANT)
+        cells.append(Cell(f"{task}-constant", constant, every=every))
+    return tuple(cells)
+
+
+CELLS = _cells()
