@@ -48,8 +48,15 @@ LOCOMOTION = Settings(
 DEFAULTS = {
     "cartpole-stochastic": Settings(dynamics=EnsembleDynamics(stochastic=True)),
     "hopper": LOCOMOTION,
+    "reacher": Settings(
+        dynamics=EnsembleDynamics(optimiser=Adam()),
+        discriminator=MMD(bandwidth_quantile=0.5, input="change", step=0.33),
+        planner=TRPO(kl=0.02),
+        imagined_streams=50,
+        buffer_horizons=100,
+    ),
     "swimmer": LOCOMOTION,
-    "walker2d": replace(LOCOMOTION, discriminator=MMD(step=0.33, input="pair")),
+    "walker2d": replace(LOCOMOTION, discriminator=MMD(step=0.33, input="change")),
 }
 
 

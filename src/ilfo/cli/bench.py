@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import jax
 import tyro
@@ -14,7 +14,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
-from ilfo.experiments.significance import against_random
+from ilfo.experiments.significance import against_no_bonus, against_random
 from ilfo.logging import Progress
 
 Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
@@ -78,18 +78,23 @@ class BenchTable:
     """Which sweep."""
     results: Path = Path("results")
     """Where result files are kept."""
-    against_random: bool = False
-    """Compare returns with those of a random policy instead, by a permutation test."""
+    against: Literal["random", "no-bonus"] | None = None
+    """Permutation tests instead: of returns against those of a random policy, or of whole learning
+    curves against those without a bonus."""
     markdown: bool = False
     """Print it for a page of documentation instead of a terminal."""
 
     def run(self) -> None:
-        tabulate = against_random if self.against_random else sweep_rows
-        rows = tabulate(self.sweep, find_sweep(self.sweep), self.results)
+        tabulate = {None: sweep_rows, "random": against_random, "no-bonus": against_no_bonus}
+        rows = tabulate[self.against](self.sweep, find_sweep(self.sweep), self.results)
         if self.markdown:
             print(as_markdown(rows))
         else:
             console.print(as_table(rows))
+            console.print(
+                f"a row again, from nothing: ilfo bench run {self.sweep} CELL --results elsewhere",
+                highlight=False,
+            )
 
 
 @dataclass(frozen=True)

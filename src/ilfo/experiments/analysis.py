@@ -1,6 +1,5 @@
 """Tables of a sweep's results, with bootstrap intervals over seeds."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 from rich.table import Table
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.runner import result_files
+from ilfo.experiments.results import best_by_reward, read_results
 from ilfo.scores import score
 
 
@@ -21,7 +20,7 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
     return float(low), float(high)
 
 
-HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "samples")
+HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "best by reward", "samples")
 MEASURED = ("measured", "worst", "expert's")
 
 
@@ -35,9 +34,8 @@ def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[s
     rows: list[tuple[str, ...]] = [header]
     references: dict[str, dict[str, Any]] = {}
     for cell in cells:
-        files = [path for path in result_files(results, sweep, cell) if path.exists()]
-        if files:
-            found = [json.loads(path.read_text()) for path in files]
+        found = read_results(results, sweep, cell)
+        if found:
             rows.append((cell.name, *_scores(found), *_measure(cell, found)))
             rows += _alternatives(cell, found)
             references.setdefault(found[0]["summary"]["env"], found[0]["summary"])
@@ -89,8 +87,14 @@ def _scores(found: list[dict[str, Any]]) -> list[str]:
         _spread(column("greedy_score")),
         f"{min(column('greedy_score')):.2f}",
         _spread(column("stochastic_score")),
+        _best(found),
         str(found[0]["summary"]["online_samples"]),
     ]
+
+
+def _best(found: list[dict[str, Any]]) -> str:
+    best = [each for each in map(best_by_reward, found) if each is not None]
+    return _spread(best) if best else ""
 
 
 def _measure(cell: Cell, found: list[dict[str, Any]]) -> list[str]:

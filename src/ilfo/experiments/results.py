@@ -30,9 +30,10 @@ def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarr
     return np.array(points, float).reshape(-1, 2)
 
 
-def best_by_reward(result: dict[str, Any]) -> float:
+def best_by_reward(result: dict[str, Any]) -> float | None:
     """The paper's way to choose: the best point of the curve, by a reward that a user lacks."""
-    return float(score_curve(result)[:, 1].max())
+    curve = score_curve(result)
+    return float(curve[:, 1].max()) if len(curve) else None
 
 
 def area(result: dict[str, Any]) -> float:

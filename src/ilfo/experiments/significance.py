@@ -1,11 +1,10 @@
-"""Is a method better than chance? A permutation test of its seeds against a random policy.
+"""Is one better than the other? Permutation tests over seeds.
 
-Under the hypothesis that both do the same, every way of dealing the returns out to the two groups
+Under the hypothesis that both do the same, every way of dealing the numbers out to the two groups
 is equally likely; p is the share of ways with at least the difference of means that was found.
 Five seeds against five can be dealt out in 252 ways, so the smallest p is 0.004.
 """
 
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,11 +14,12 @@ from scipy.stats import permutation_test
 
 from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.runner import EPISODES, result_files
+from ilfo.experiments.results import area, read_results
+from ilfo.experiments.runner import EPISODES
 from ilfo.launch import Order
 from ilfo.scores import random_return
 
-HEADER = ("cell", "seeds", "random return", "greedy return", "p", "stochastic return", "p")
+AGAINST_RANDOM = ("cell", "seeds", "random return", "greedy return", "p", "stochastic return", "p")
 
 
 def chance_of_as_much(better: Sequence[float], worse: Sequence[float]) -> float:
@@ -37,19 +37,37 @@ def chance_of_as_much(better: Sequence[float], worse: Sequence[float]) -> float:
 
 
 def against_random(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
-    """A header, then a row per cell that has results."""
-    rows: list[tuple[str, ...]] = [HEADER]
+    """Returns of chosen policies against those of a random one; a row per cell with results."""
+    rows: list[tuple[str, ...]] = [AGAINST_RANDOM]
     for cell in cells:
-        files = [path for path in result_files(results, sweep, cell) if path.exists()]
-        if not files:
+        found = [each["result"] for each in read_results(results, sweep, cell)]
+        if not found:
             continue
-        found = [json.loads(path.read_text())["result"] for path in files]
-        chance = _random_returns(cell.order, len(files))
-        row = [cell.name, str(len(files)), f"{np.mean(chance):.1f}"]
+        chance = _random_returns(cell.order, len(found))
+        row = [cell.name, str(len(found)), f"{np.mean(chance):.1f}"]
         for name in ("greedy_return", "stochastic_return"):
             returns = [each[name] for each in found]
             row += [f"{np.mean(returns):.1f}", f"{chance_of_as_much(returns, chance):.3f}"]
         rows.append(tuple(row))
+    return rows
+
+
+def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
+    """Does exploring pay? Mean heights of learning curves with λ and without; a row per cell X
+    that has results beside those of X-no-bonus."""
+    rows: list[tuple[str, ...]] = [("cell", "seeds", "mean height", "without bonus", "p")]
+    by_name = {cell.name: cell for cell in cells}
+    for cell in cells:
+        other = by_name.get(f"{cell.name}-no-bonus")
+        if other is None:
+            continue
+        mine, without = (
+            [area(each) for each in read_results(results, sweep, one)] for one in (cell, other)
+        )
+        if mine and without:
+            seeds = f"{len(mine)}, {len(without)}"
+            means = (f"{np.mean(mine):.3f}", f"{np.mean(without):.3f}")
+            rows.append((cell.name, seeds, *means, f"{chance_of_as_much(mine, without):.3f}"))
     return rows
 
 
