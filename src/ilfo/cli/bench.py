@@ -18,7 +18,7 @@ class BenchRun:
     """Run what is missing of a sweep; stopped at any moment, it goes on where it was."""
 
     sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
+    """The sweep; there are: core, theory."""
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
     """Only these cells; all by default."""
     results: Path = Path("results")
@@ -44,7 +44,7 @@ class BenchTable:
     """Print the table of a sweep's results."""
 
     sweep: tyro.conf.Positional[str]
-    """The sweep; there is: core."""
+    """The sweep; there are: core, theory."""
     results: Path = Path("results")
     """Where result files are kept."""
 

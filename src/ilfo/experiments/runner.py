@@ -13,12 +13,13 @@ from typing import Any
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
+from ilfo.experiments.theory.sweep import CELLS as THEORY
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
 from ilfo.run import RunDirectory, RunError
 
-SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE}
+SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "theory": THEORY}
 EPISODES = 50
 CURVE = ("iteration", "online_samples", "greedy_return", "stochastic_return", "mmd")
 
