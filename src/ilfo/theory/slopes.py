@@ -18,7 +18,7 @@ def slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Least squares of ln y on ln x; `y` may have leading axes."""
     logs = np.log(np.asarray(x, float))
     logs = logs - logs.mean()
-    return (np.log(y) @ logs) / (logs @ logs)
+    return (np.log(np.maximum(y, 1e-12)) @ logs) / (logs @ logs)
 
 
 def slope_with_interval(x: np.ndarray, y: np.ndarray, draws: np.ndarray) -> Slope:

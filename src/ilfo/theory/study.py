@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from ilfo import machine
-from ilfo.cli.console import console
 from ilfo.experiments.analysis import as_markdown, as_table
 from ilfo.extras import needed_from
 from ilfo.files import atomic_write_text
@@ -76,6 +77,7 @@ class Study(abc.ABC):
             "versions": versions(),
         }
         atomic_write_text(out / "study.json", json.dumps(facts | here, indent=1) + "\n")
+        console = Console()
         for table in shown.values():
             console.print(as_table(table))
         console.print(f"{seconds:.0f} s  tables and picture: {out}", highlight=False, markup=False)
