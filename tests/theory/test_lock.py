@@ -5,8 +5,8 @@ from ilfo.theory.lock import RIGHT, SAFE, combination_lock, mobile, simulate
 from ilfo.theory.mdp import occupancy
 
 
-def lock(seed=0, levels=3):
-    return combination_lock(levels, 3, np.random.default_rng(seed))
+def lock(seed=0, levels=3, actions=3):
+    return combination_lock(levels, actions, np.random.default_rng(seed))
 
 
 def test_the_expert_moves_on_as_often_as_its_actions_allow():
@@ -27,12 +27,12 @@ def test_simulated_episodes_follow_policy_and_transitions():
         np.testing.assert_allclose(found, expected[step], atol=0.02)
 
 
-def gaps(scale, seeds=range(8)):
+def gaps(scale, seeds=range(6)):
     found = []
     for seed in seeds:
-        door = lock(seed)
+        door = lock(seed, 4, 4)
         rng = np.random.default_rng(seed)
-        found.append(mobile(door, door.expert_states, scale, [16, 1024], rng)[0])
+        found.append(mobile(door, door.expert_states, scale, [64, 512], rng)[0])
     return np.array(found)
 
 
@@ -42,8 +42,8 @@ def test_with_the_bonus_the_gap_falls_and_without_it_stalls():
     explored, stalled = gaps(0.1), gaps(0.0)
     assert explored[:, 1].mean() < 0.3 * explored[:, 0].mean()
     assert explored[:, 1].max() < 0.15
-    assert stalled[:, 1].max() > 0.2
-    assert stalled[:, 1].mean() > 2 * explored[:, 1].mean()
+    assert stalled[:, 1].max() == stalled[:, 0].max() > 0.5
+    assert stalled[:, 1].mean() > 3 * explored[:, 1].mean()
 
 
 def test_plans_are_made_when_a_count_has_doubled():

@@ -1,7 +1,7 @@
 """Tabular MobILE (paper, Algorithm 1) and a combination lock to run it on.
 
 The lock has L levels and a state for the lost. At each level one action is right and moves on with
-probability 0.7, one is safe and moves on with 0.3, and the others never do; who does not move on is
+probability 0.6, one is safe and moves on with 0.2, and the others never do; who does not move on is
 lost for the rest of the episode. The expert takes either with probability ½. After a single unlucky
 try the right action looks worse than the safe one, and without a bonus it is never tried again.
 
@@ -20,7 +20,7 @@ from ilfo.dynamics.tabular import Tabular
 from ilfo.theory.matching import Matching, divergence, linear_programme
 from ilfo.theory.mdp import FiniteMDP, occupancy
 
-RIGHT, SAFE = 0.7, 0.3
+RIGHT, SAFE = 0.6, 0.2
 DELTA = 0.1
 """Of the uncertainty σ, with the paper's constants."""
 CHUNK = 4096
@@ -91,7 +91,8 @@ def mobile(
     """
     mdp, target = lock.mdp, lock.expert_states
     counts = np.zeros(mdp.transitions.shape, np.int64)
-    episode, plans, gaps = 0, 0, []
+    episode, plans = 0, 0
+    gaps: list[float] = []
     limit, policy, gap = np.zeros(counts.shape[:2]), lock.expert, np.inf
     while episode < checkpoints[-1]:
         if (counts.sum(-1) >= limit).any():

@@ -1,8 +1,8 @@
 """Tabular MobILE on a combination lock: what the bonus, the episodes T and the demonstrations N do.
 
-The gap to the expert, H·Σ_s (d(s) − e(s))⁺, is that of the least favourable cost in [0, 1]^S. It falls
-with T down to a floor that N demonstrations leave, which falls like N^-½; the same with the true
-model in place of the counted one is the floor of T = ∞. Without a bonus the gap stalls.
+The gap to the expert, H·Σ_s (d(s) − e(s))⁺, is that of the least favourable cost in [0, 1]^S. It
+falls with T down to a floor that N demonstrations leave, which falls like N^-½; the same with the
+true model in place of the counted one is the floor of T = ∞. Without a bonus the gap stalls.
 
 The theorem's bonus is H·min(σ, 2), with σ = √(S ln(t² S A/δ)/N(s, a)); the smaller one is 0.1 times
 that. The theorem's bound, 6 H^2.5 √(I_T/T) with I_T ≤ 2 H S² A ln(T² S A/δ) ln(1 + TH), is shown
@@ -26,7 +26,7 @@ SCALES = {THEOREM: 1.0, SMALLER: 0.1, "none": 0.0}
 
 @dataclass(frozen=True)
 class Tabular(Study):
-    """Tabular MobILE: the gap falls to a floor set by the demonstrations; without bonus it stalls."""
+    """Tabular MobILE: the gap falls to a floor that demonstrations set; without bonus it stalls."""
 
     levels: int = 5
     """Levels of the lock, and steps of an episode."""
@@ -60,7 +60,7 @@ class Tabular(Study):
         for name, scale in SCALES.items():
             found, plans = self._gaps(scale, None)
             for index, episodes in enumerate(self.checkpoints):
-                low, high = interval(found[:, index])
+                low, high = interval(found[:, index].tolist())
                 gaps.append(
                     {
                         "bonus": name,
@@ -150,5 +150,5 @@ class Tabular(Study):
 
 
 def _spread(values: np.ndarray) -> str:
-    low, high = interval(values)
+    low, high = interval(values.tolist())
     return f"{values.mean():.4f} [{low:.4f}, {high:.4f}]"
