@@ -3,9 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.bonus import BufferNormalised, NoBonus
+from ilfo.bonus import BufferNormalised, CalibratedBonus, NoBonus
 from ilfo.buffer import Buffer
 from ilfo.dynamics.base import AbstractModel
+from ilfo.dynamics.knr import KNRDynamics
+from ilfo.mobile import Settings
 from ilfo.types import Transition
 
 
@@ -71,3 +73,14 @@ def test_where_the_model_has_no_answer_nothing_is_to_be_explored(spec):
     assert not np.isnan(bonus.limit)
     scale = 0.0 if isinstance(spec, NoBonus) else 0.5
     np.testing.assert_array_equal(bonus(jnp.array([jnp.nan, jnp.inf, 1.0])), [0, 0, scale])
+
+
+def test_the_calibrated_bonus_is_the_theorems_over_twice_the_horizon():
+    bonus = CalibratedBonus().fit(Known(), filled([1.0], [0.0]))
+    np.testing.assert_allclose(bonus(jnp.array([0.0, 0.5, 2.0, 9.0])), [0, 0.25, 1, 1])
+
+
+def test_the_calibrated_bonus_takes_calibrated_dynamics_only():
+    Settings(dynamics=KNRDynamics(), bonus=CalibratedBonus())
+    with pytest.raises(ValueError, match="EnsembleDynamics does not promise"):
+        Settings(bonus=CalibratedBonus())

@@ -10,10 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.bonus import AbstractBonus, BufferNormalised, FittedBonus, NoBonus
+from ilfo.bonus import AbstractBonus, BufferNormalised, CalibratedBonus, FittedBonus, NoBonus
 from ilfo.demonstrations import Demonstrations
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
+from ilfo.dynamics.features import RandomFourier
+from ilfo.dynamics.gp import GPDynamics
+from ilfo.dynamics.knr import KNRDynamics
+from ilfo.dynamics.tabular import TabularDynamics
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.factory import factory
 from ilfo.environments.spaces import BoxActions, DiscreteActions
@@ -300,6 +304,13 @@ COMBINATIONS = {
     "no ending": ({"termination": NoTermination()}, DiscreteActions(2), None),
     "box": ({}, BOX, None),
     "box, PPO": ({"planner": PPO(plan=SETTINGS.dynamics.plan)}, BOX, None),
+    "knr, the theorem's bonus": (
+        {"dynamics": KNRDynamics(RandomFourier(4)), "bonus": CalibratedBonus()},
+        BOX,
+        None,
+    ),
+    "gp": ({"dynamics": GPDynamics(RandomFourier(4), capacity=50)}, DiscreteActions(2), None),
+    "tabular": ({"dynamics": TabularDynamics()}, DiscreteActions(2), None),
     "feature map": ({}, DiscreteActions(3), first_two),
     "pairs, feature map": ({"discriminator": MMD(features=8, input="pair")}, BOX, first_two),
     "survival, no bonus": (

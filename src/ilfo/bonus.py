@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ilfo.buffer import Buffer
-from ilfo.dynamics.base import AbstractModel
+from ilfo.dynamics.base import AbstractDynamics, AbstractModel, CalibratedDynamics
 
 
 class FittedBonus(eqx.Module):
@@ -29,6 +29,10 @@ class FittedBonus(eqx.Module):
 
 
 class AbstractBonus(eqx.Module):
+    def check(self, dynamics: AbstractDynamics) -> None:
+        """An error where the dynamics' uncertainty is not what this bonus is a function of."""
+        return None
+
     @abc.abstractmethod
     def fit(self, model: AbstractModel, buffer: Buffer) -> FittedBonus: ...
 
@@ -42,6 +46,23 @@ class BufferNormalised(AbstractBonus):
         counts = buffer.recent.valid & jnp.isfinite(uncertainty)
         largest = jnp.max(jnp.where(counts, uncertainty, 0.0))
         return FittedBonus(jnp.maximum(largest, 1e-12))
+
+
+class CalibratedBonus(AbstractBonus):
+    """The theorem's bonus H·min(σ, 2), divided by 2H so that it lies in [0, 1] like the others.
+
+    Only for models that are calibrated. λ = 2H/(1 + 2H) gives it the theorem's size.
+    """
+
+    def check(self, dynamics):
+        if not isinstance(dynamics, CalibratedDynamics):
+            raise ValueError(
+                f"CalibratedBonus needs dynamics whose uncertainty bounds the error, which "
+                f"{type(dynamics).__name__} does not promise; KNRDynamics does"
+            )
+
+    def fit(self, model, buffer):
+        return FittedBonus(jnp.asarray(2.0, jnp.float32))
 
 
 class NoBonus(AbstractBonus):

@@ -6,14 +6,19 @@ Loading looks names up here and nowhere else: a file cannot make the package imp
 from collections.abc import Callable
 from typing import Any
 
-from ilfo.bonus import BufferNormalised, NoBonus
+from ilfo.bonus import BufferNormalised, CalibratedBonus, NoBonus
 from ilfo.cloning import Cloning
 from ilfo.discriminators.classifier import Classifier
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.dynamics.features import OneHot, Polynomial, RandomFourier
+from ilfo.dynamics.finite import FiniteDynamics
+from ilfo.dynamics.gp import GPDynamics
 from ilfo.dynamics.inverse import InverseDynamics
+from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.latent import LatentDynamics
+from ilfo.dynamics.tabular import TabularDynamics
 from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.environments.tasks import TASKS
 from ilfo.planners.critic import GAECritic
@@ -28,10 +33,18 @@ COMPONENTS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         EnsembleDynamics,
+        KNRDynamics,
+        GPDynamics,
+        TabularDynamics,
+        FiniteDynamics,
+        RandomFourier,
+        Polynomial,
+        OneHot,
         KnownTermination,
         LearnedTermination,
         NoTermination,
         BufferNormalised,
+        CalibratedBonus,
         NoBonus,
         MMD,
         ConstantCost,
@@ -51,6 +64,14 @@ COMPONENTS: dict[str, type[Any]] = {
         DiscreteActions,
     )
 }
+
+DYNAMICS: dict[str, type[Any]] = {
+    "ensemble": EnsembleDynamics,
+    "knr": KNRDynamics,
+    "gp": GPDynamics,
+    "tabular": TabularDynamics,
+}
+"""Short names for the command line, of those that need nothing but their defaults."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     f"{task.name}.terminal": task.terminal for task in TASKS.values()

@@ -117,6 +117,7 @@ class Settings(eqx.Module):
             self, 1, "policy_steps", "streams", "imagined_streams", "buffer_horizons", "runaway"
         )
         require_share(self, "weight", "expert_starts")
+        self.bonus.check(self.dynamics)
 
 
 def init(

@@ -39,7 +39,12 @@ def differences(settings: Any, other: Any) -> dict[str, str]:
 
 
 def field_texts(kind: type) -> dict[str, str]:
-    """The string literal under each annotated field of a class."""
+    """The string literal under each annotated field of a class, inherited ones included."""
+    own = [base for base in reversed(kind.__mro__) if inspect.get_annotations(base)]
+    return {name: text for base in own for name, text in _own_texts(base).items()}
+
+
+def _own_texts(kind: type) -> dict[str, str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
     texts = {}
     for field, below in itertools.pairwise(body):

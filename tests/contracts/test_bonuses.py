@@ -10,15 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilfo.bonus import AbstractBonus, BufferNormalised, NoBonus
+from ilfo.bonus import AbstractBonus, BufferNormalised, CalibratedBonus, NoBonus
 from ilfo.buffer import Buffer
-from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.dynamics.features import RandomFourier
+from ilfo.dynamics.knr import KNRDynamics
 from ilfo.environments.spaces import DiscreteActions
 from ilfo.types import Transition
 
 DIM, ROWS, CAPACITY = 2, 10, 16
 ACTIONS = DiscreteActions(3)
-CASES: dict[str, AbstractBonus] = {"buffer-normalised": BufferNormalised(), "none": NoBonus()}
+CASES: dict[str, AbstractBonus] = {
+    "buffer-normalised": BufferNormalised(),
+    "calibrated": CalibratedBonus(),
+    "none": NoBonus(),
+}
 
 every_case = pytest.mark.parametrize("name", CASES)
 UNCERTAINTY = st.floats(0, width=32, allow_nan=False, allow_infinity=False)
@@ -39,8 +44,8 @@ def memory(rows=ROWS, garbage=0.0) -> Buffer:
 
 
 def draw_model(key):
-    """Two members that have seen nothing yet, so that they disagree everywhere."""
-    return EnsembleDynamics(width=4, depth=1).init(DIM, ACTIONS, key=key).model
+    """Calibrated, has seen nothing yet, and is uncertain everywhere."""
+    return KNRDynamics(RandomFourier(count=4)).init(DIM, ACTIONS, key=key).model
 
 
 _draw = eqx.filter_jit(draw_model)

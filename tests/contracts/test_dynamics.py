@@ -10,7 +10,13 @@ import pytest
 
 from ilfo import checkpoint
 from ilfo.buffer import Buffer
+from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.ensemble import EnsembleDynamics
+from ilfo.dynamics.features import OneHot, Polynomial, RandomFourier
+from ilfo.dynamics.finite import FiniteDynamics
+from ilfo.dynamics.gp import GPDynamics
+from ilfo.dynamics.knr import KNRDynamics
+from ilfo.dynamics.tabular import TabularDynamics
 from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.training import Adam, Passes
 from ilfo.types import Transition
@@ -22,6 +28,15 @@ DISCRETE = DiscreteActions(3)
 SMALL = {"width": 8, "depth": 1}
 PLAN = Passes(passes=2, batch_size=8)
 STOPPED = Passes(passes=4, batch_size=8, held_out=0.25, patience=1)
+FOURIER = RandomFourier(count=6)
+
+
+def turned(parameters, state, action):
+    """A member of a small class: scaled states, moved by the action."""
+    return parameters[0] * state + parameters[1] * action[0]
+
+
+CLASS = ((0.9, 0.0), (0.5, 0.1), (-0.9, 0.0), (0.8, -0.1))
 # Every option once; a fit takes seconds to compile.
 CASES = {
     "sgd": (EnsembleDynamics(plan=PLAN, **SMALL), BOX),
@@ -34,7 +49,21 @@ CASES = {
         EnsembleDynamics(members=1, warm_start=False, plan=PLAN, **SMALL),
         DISCRETE,
     ),
+    "knr-fourier": (KNRDynamics(FOURIER), BOX),
+    "knr-polynomial-own-beta": (KNRDynamics(Polynomial(2), beta=1.0), DISCRETE),
+    "knr-one-hot": (KNRDynamics(OneHot(), scaled=False), DISCRETE),
+    "gp-exact-fourier": (GPDynamics(FOURIER, capacity=ROWS), BOX),
+    "gp-fourier-by-features": (GPDynamics(FOURIER, capacity=ROWS - 1), DISCRETE),
+    "gp-linear-unscaled": (GPDynamics(Polynomial(1), capacity=30, scaled=False), BOX),
+    "tabular": (TabularDynamics(), DISCRETE),
+    "tabular-weissman": (TabularDynamics(form="weissman"), DISCRETE),
+    "finite": (FiniteDynamics(turned, CLASS), BOX),
+    "finite-paper": (FiniteDynamics(turned, CLASS, radius="paper", largest=3.0), DISCRETE),
 }
+CALIBRATED = [name for name in CASES if name.startswith(("knr", "gp", "tabular", "finite"))]
+DRAWN_AT_FIRST = [name for name in CASES if "fourier" in name]
+"""Nothing but their features is random: a fit has one answer."""
+LEARNED_BY_CHANCE = [name for name in CASES if name not in CALIBRATED]
 
 every_case = pytest.mark.parametrize("name", CASES)
 
@@ -182,10 +211,39 @@ def test_same_key_same_bits(name):
     assert eqx.tree_equal(all_answers(model, *asked), all_answers(model, *asked))
 
 
-@every_case
-def test_another_key_another_fit(name):
+@pytest.mark.parametrize("name", [*LEARNED_BY_CHANCE, *DRAWN_AT_FIRST])
+def test_another_key_another_beginning(name):
     assert not eqx.tree_equal(init(name, 0).model, init(name, 1).model)
+
+
+@pytest.mark.parametrize("name", LEARNED_BY_CHANCE)
+def test_another_key_another_fit(name):
     assert not eqx.tree_equal(fit(name, init(name), 1)[0].model, fit(name, init(name), 2)[0].model)
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_a_calibrated_model_is_one_by_type_and_no_width_exceeds_two(name):
+    state, action, _ = questions(CASES[name][1])
+    for model in (init(name).model, fitted(name).model):
+        assert isinstance(model, Calibrated)
+        assert isinstance(CASES[name][0], CalibratedDynamics)
+        width = jax.vmap(model.width)(100 * state, action)
+        np.testing.assert_array_equal(
+            width, jnp.minimum(jax.vmap(model.uncertainty)(100 * state, action), 2)
+        )
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_a_calibrated_fit_uses_the_new_transitions_only(name):
+    """Its cost cannot grow with what came before."""
+    spec, actions = CASES[name]
+    new, buffer = data(actions)
+    forgotten = jax.tree.map(jnp.zeros_like, buffer)
+    again = _fit(spec, init(name), new, forgotten, jax.random.key(1))
+    assert eqx.tree_equal(again[0], fitted(name))
+    grown = fit(name, fitted(name))[0]
+    size = lambda state: sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(state, eqx.is_array)))
+    assert size(grown) == size(init(name))
 
 
 @every_case

@@ -8,7 +8,7 @@ import gymnasium
 import tyro
 from rich.console import Console
 
-from ilfo.cli import bench, demos, runs
+from ilfo.cli import bench, demos, runs, theory
 from ilfo.extras import MissingExtraError
 
 COMMANDS: dict[str, Any] = {
@@ -20,6 +20,7 @@ COMMANDS: dict[str, Any] = {
     "demos": {"inspect": demos.Inspect, "record": demos.Record, "convert": demos.Convert},
     "expert": {"train": demos.TrainExpert},
     "bench": {"run": bench.BenchRun, "table": bench.BenchTable, "plot": bench.BenchPlot},
+    "theory": theory.STUDIES,
 }
 
 

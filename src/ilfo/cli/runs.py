@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ilfo import machine
 from ilfo.cli.console import console
+from ilfo.components import DYNAMICS
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.evaluate import mean_return
 from ilfo.launch import METHODS, Order, load_best, resume, start
@@ -49,6 +50,9 @@ class Train:
     """Longest episode, where the environment has no time limit or another is wanted."""
     preset: str = "default"
     """Named hyper-parameters."""
+    dynamics: str | None = None
+    """What the model of the environment is: ensemble, knr, gp or tabular; short for --set
+    dynamics=KNRDynamics and the like."""
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """Hyper-parameters that differ from the preset, e.g. weight=0 planner.kl=0.02 planner=PPO;
     `ilfo settings` lists them."""
@@ -72,7 +76,7 @@ class Train:
             first_seed=self.first_seed,
             total_timesteps=self.total_timesteps,
             preset=self.preset,
-            changes=self.set,
+            changes=(*_dynamics(self.dynamics), *self.set),
         )
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
@@ -195,6 +199,14 @@ def _preset(task: Task) -> str:
     """How a task's own settings differ from those for unknown environments."""
     changed = differences(find_preset("default")(task), find_preset("general")(None))
     return ", ".join(f"{name}={value}" for name, value in changed.items())
+
+
+def _dynamics(name: str | None) -> tuple[str, ...]:
+    if name is None:
+        return ()
+    if name not in DYNAMICS:
+        raise ValueError(f"unknown dynamics {name!r}; there are: {', '.join(DYNAMICS)}")
+    return (f"dynamics={DYNAMICS[name].__name__}",)
 
 
 def _absolute(path: str | None) -> str | None:

@@ -16,12 +16,13 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import CELLS as CORE
 from ilfo.experiments.rivals.sweep import CELLS as RIVALS
 from ilfo.experiments.six.sweep import CELLS as SIX
+from ilfo.experiments.theory.sweep import CELLS as THEORY
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
 from ilfo.run import RunDirectory, RunError
 
-SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS}
+SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS, "theory": THEORY}
 EPISODES = 50
 CURVE = ("iteration", "online_samples", "greedy_return", "stochastic_return", "mmd")
 WORK = ("compile", "collect", "improve", "save")

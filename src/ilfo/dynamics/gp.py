@@ -1,0 +1,173 @@
+"""Gaussian process dynamics (the paper refers to them beside KNRs), one process per dimension.
+
+    P̂(·|s, a) = N(μ(s, a), noise² I),   μ(x) = k(x)ᵀ(K + noise² I)⁻¹ Y
+    s²(x)     = k(x, x) − k(x)ᵀ(K + noise² I)⁻¹ k(x)
+    σ(s, a)   = β s(s, a)/noise
+    β         = √S · (bound + √(2 ln(S/δ) + ln det(I + K/noise²)))
+
+β is the usual self-normalised bound, once for each of S dimensions: it holds where each has norm
+at most `bound` in the kernel's space and Gaussian noise of that deviation.
+
+**The switch.** Up to `capacity` transitions all of this is exact. With more than that, both μ and s
+come from ridge regression on the kernel's features φ with ridge noise², which has taken in every
+transition since the first: the same formulas, since s² = noise²·‖φ‖² in Σ⁻¹ and the determinants
+agree, for the kernel φ(x)·φ(y). For polynomial kernels that is the same kernel; for the RBF kernel
+random Fourier features only approximate it, and β then covers functions that are linear in φ.
+Either form costs the same however many transitions came.
+
+Shapes: C capacity, n inputs, S states, D features.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ilfo.checks import require_at_least, require_positive
+from ilfo.dynamics.base import Calibrated, CalibratedDynamics
+from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
+from ilfo.dynamics.knr import Scales
+from ilfo.dynamics.ridge import Ridge
+from ilfo.trees import where
+
+
+class GP(Calibrated):
+    scales: Scales
+    features: FittedFeatures
+    inputs: Float[Array, "C n"]
+    valid: Bool[Array, " C"]
+    coefficients: Float[Array, "C S"]
+    """(K + noise² I)⁻¹ Y."""
+    inverse_root: Float[Array, "C C"]
+    """L⁻¹ of LLᵀ = K + noise² I."""
+    weights: Float[Array, "D S"]
+    feature_inverse_root: Float[Array, "D D"]
+    exact: Bool[Array, ""]
+    """Not more transitions came than the exact form has room for."""
+    beta: Float[Array, ""]
+    noise: Float[Array, ""]
+
+    def mean(self, state, action):
+        x = self.scales.input(state, action)
+        output = jax.lax.cond(
+            self.exact,
+            lambda: self._to_data(x) @ self.coefficients,
+            lambda: self.features(x) @ self.weights,
+        )
+        return self.scales.next_state(state, output)
+
+    def sample(self, state, action, *, key):
+        noise = self.noise * self.scales.outputs.scale * jax.random.normal(key, state.shape)
+        return self.mean(state, action) + noise
+
+    def deviation(self, state: Float[Array, " S"], action: Array) -> Float[Array, ""]:
+        """s(s, a), the same for every dimension."""
+        x = self.scales.input(state, action)
+
+        def exact():
+            explained = ((self.inverse_root @ self._to_data(x)) ** 2).sum()
+            return jnp.sqrt(jnp.maximum(self.features.kernel(x, x) - explained, 0.0))
+
+        def by_features():
+            return self.noise * jnp.linalg.norm(self.features(x) @ self.feature_inverse_root)
+
+        return jax.lax.cond(self.exact, exact, by_features)
+
+    def uncertainty(self, state, action):
+        return self.beta * self.deviation(state, action) / self.noise
+
+    def _to_data(self, x: Float[Array, " n"]) -> Float[Array, " C"]:
+        near = jax.vmap(lambda y: self.features.kernel(x, y))(self.inputs)
+        return jnp.where(self.valid, near, 0.0)
+
+
+class GPState(eqx.Module):
+    model: GP
+    targets: Float[Array, "C S"]
+    regression: Ridge
+    seen: Int[Array, ""]
+
+
+class GPDynamics(CalibratedDynamics):
+    features: AbstractFeatures = RandomFourier()
+    """The kernel, and the features that stand for it beyond the capacity."""
+    capacity: int = 1000
+    """Up to so many transitions the process is exact; with more, features stand for the kernel."""
+    noise: float = 0.05
+    """Standard deviation of the true dynamics' noise, in the units of scaled differences."""
+    bound: float = 1.0
+    """Bound on the norm of each dimension's dynamics in the kernel's space, in β."""
+    delta: float = 0.1
+    """Probability with which the uncertainty may be too small."""
+    beta: float | None = None
+    """A β of your own; by default the usual bound."""
+    scaled: bool = True
+    """Inputs and differences in the units of the first collection; otherwise the process sees
+    states and actions as they are and predicts the next state."""
+
+    def __post_init__(self):
+        require_positive(self, "noise", "delta")
+        require_at_least(self, 1, "capacity")
+        require_at_least(self, 0, "bound")
+        if self.beta is not None:
+            require_at_least(self, 0, "beta")
+        if self.scaled and isinstance(self.features, OneHot):
+            raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
+
+    def init(self, state_dim, actions, *, key):
+        features = self.features.init(state_dim, actions, key=key)
+        scales = Scales.identity(state_dim, actions, self.scaled)
+        inputs = jnp.zeros((self.capacity, state_dim + actions.encoded_dim))
+        targets = jnp.zeros((self.capacity, state_dim))
+        regression = Ridge.empty(features.dim, state_dim, self.noise**2)
+        seen = jnp.zeros((), jnp.int32)
+        model = self._model(scales, features, inputs, targets, regression, seen)
+        return GPState(model, targets, regression, seen)
+
+    def fit(self, state, new, buffer, *, key):
+        scales, features = state.model.scales, state.model.features
+        if self.scaled:
+            scales = where(state.seen == 0, scales.fitted(new), scales)
+        x, y = jax.vmap(scales.input)(new.state, new.action), scales.target(new)
+        slot = state.seen + jnp.arange(x.shape[0])
+        inputs = state.model.inputs.at[slot].set(x, mode="drop")
+        targets = state.targets.at[slot].set(y, mode="drop")
+        regression = state.regression.update(jax.vmap(features)(x), y)
+        # counted no further than the switch: an integer that grew for ever would overflow
+        seen = jnp.minimum(state.seen + x.shape[0], self.capacity + 1)
+        model = self._model(scales, features, inputs, targets, regression, seen)
+        predicted = jax.vmap(model.mean)(new.state, new.action)
+        error = (predicted - new.next_state) / scales.outputs.scale
+        log = {"model_loss": (error**2).mean(), "exact": model.exact.astype(jnp.float32)}
+        return GPState(model, targets, regression, seen), log
+
+    def _model(self, scales, features, inputs, targets, regression, seen) -> GP:
+        valid = jnp.arange(self.capacity) < seen
+        exact = seen <= self.capacity
+        kernel = jax.vmap(lambda x: jax.vmap(lambda y: features.kernel(x, y))(inputs))(inputs)
+        both = jnp.where(valid[:, None] & valid, kernel, 0.0)
+        root = jnp.linalg.cholesky(both + self.noise**2 * jnp.eye(self.capacity))
+        inverse = jax.scipy.linalg.solve_triangular(root, jnp.eye(self.capacity), lower=True)
+        gained = 2 * jnp.log(jnp.diagonal(root) / self.noise).sum()
+        information = jnp.where(exact, gained, regression.information)
+        return GP(
+            scales,
+            features,
+            inputs,
+            valid,
+            inverse.T @ (inverse @ targets),
+            inverse,
+            regression.weights,
+            regression.inverse_root,
+            exact,
+            self._beta(information, targets.shape[1]),
+            jnp.asarray(self.noise, jnp.float32),
+        )
+
+    def _beta(self, information: Float[Array, ""], outputs: int) -> Float[Array, ""]:
+        if self.beta is not None:
+            return jnp.asarray(self.beta, jnp.float32)
+        unlikely = 2 * math.log(outputs / self.delta)
+        return math.sqrt(outputs) * (self.bound + jnp.sqrt(unlikely + information))

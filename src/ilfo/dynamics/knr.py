@@ -1,0 +1,157 @@
+"""Kernelised nonlinear regulator (paper, example 'KNRs' and appendix): ridge on features.
+
+    P̂_t(·|s, a) = N(Ŵ_t φ(s, a), noise² I)
+    σ_t(s, a)   = β_t/noise · ‖φ(s, a)‖ in Σ_t⁻¹,   Σ_t = ridge·I + sum of φφᵀ from step 0 on
+    β_t²        = 2·ridge·‖W*‖² + 8·noise²·(S ln 5 + 2 ln(t²/δ) + ln 4 + ln det Σ_t/det(ridge·I))
+
+Calibrated where the true dynamics are W*φ(s, a) plus Gaussian noise of that deviation. With
+`scaled`, φ sees inputs and W* predicts differences in the units of the first collection; total
+variation does not depend on units. Only new transitions are taken in, so that a fit costs the same
+however many came before. Shapes: S states, D features.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ilfo.checks import require_at_least, require_positive
+from ilfo.dynamics.base import Calibrated, CalibratedDynamics
+from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
+from ilfo.dynamics.ridge import Ridge
+from ilfo.environments.spaces import ActionSpace
+from ilfo.trees import where
+from ilfo.types import Normaliser, Transition
+
+
+class Scales(eqx.Module):
+    """Units in which a step is given to a regression and taken from it."""
+
+    actions: ActionSpace
+    inputs: Normaliser
+    outputs: Normaliser
+    relative: bool
+    """The regression predicts differences."""
+
+    @staticmethod
+    def identity(state_dim: int, actions: ActionSpace, relative: bool) -> "Scales":
+        inputs = Normaliser.identity(state_dim + actions.encoded_dim)
+        return Scales(actions, inputs, Normaliser.identity(state_dim), relative)
+
+    def fitted(self, new: Transition) -> "Scales":
+        every = jnp.ones(new.state.shape[0])
+        x = jnp.concatenate([new.state, jax.vmap(self.actions.encode)(new.action)], -1)
+        differences = Normaliser.fit(new.next_state - new.state, every, floor=1e-6)
+        return Scales(self.actions, Normaliser.fit(x, every), differences, self.relative)
+
+    def input(self, state: Float[Array, " S"], action: Array) -> Float[Array, " n"]:
+        return self.inputs(jnp.concatenate([state, self.actions.encode(action)]))
+
+    def target(self, step: Transition) -> Float[Array, "*n S"]:
+        moved = step.next_state - step.state if self.relative else step.next_state
+        return self.outputs(moved)
+
+    def next_state(self, state: Float[Array, " S"], output: Float[Array, " S"]):
+        moved = self.outputs.inverse(output)
+        return state + moved if self.relative else moved
+
+
+class KNR(Calibrated):
+    scales: Scales
+    features: FittedFeatures
+    weights: Float[Array, "D S"]
+    inverse_root: Float[Array, "D D"]
+    beta: Float[Array, ""]
+    noise: Float[Array, ""]
+
+    def mean(self, state, action):
+        phi = self.features(self.scales.input(state, action))
+        return self.scales.next_state(state, phi @ self.weights)
+
+    def sample(self, state, action, *, key):
+        noise = self.noise * self.scales.outputs.scale * jax.random.normal(key, state.shape)
+        return self.mean(state, action) + noise
+
+    def novelty(self, state: Float[Array, " S"], action: Array) -> Float[Array, ""]:
+        """‖φ(s, a)‖ in Σ⁻¹."""
+        phi = self.features(self.scales.input(state, action))
+        return jnp.linalg.norm(phi @ self.inverse_root)
+
+    def uncertainty(self, state, action):
+        return self.beta / self.noise * self.novelty(state, action)
+
+
+class KNRState(eqx.Module):
+    model: KNR
+    regression: Ridge
+    fits: Int[Array, ""]
+
+
+class KNRDynamics(CalibratedDynamics):
+    features: AbstractFeatures = RandomFourier()
+    """φ: RandomFourier, Polynomial or OneHot."""
+    ridge: float = 0.01
+    """λ in Σ and β."""
+    noise: float = 0.01
+    """Standard deviation of the true dynamics' noise, in the units of scaled differences."""
+    weight_bound: float = 1.0
+    """Bound on the spectral norm of W*, in β."""
+    delta: float = 0.1
+    """Probability with which the uncertainty may be too small."""
+    beta: float | None = None
+    """A β of your own; by default the paper's."""
+    scaled: bool = True
+    """Inputs and differences in the units of the first collection; otherwise φ sees states and
+    actions as they are and W* predicts the next state."""
+
+    def __post_init__(self):
+        require_positive(self, "ridge", "noise", "delta")
+        require_at_least(self, 0, "weight_bound")
+        if self.beta is not None:
+            require_at_least(self, 0, "beta")
+        if self.scaled and isinstance(self.features, OneHot):
+            raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
+
+    def init(self, state_dim, actions, *, key):
+        features = self.features.init(state_dim, actions, key=key)
+        scales = Scales.identity(state_dim, actions, self.scaled)
+        regression = Ridge.empty(features.dim, state_dim, self.ridge)
+        fits = jnp.zeros((), jnp.int32)
+        return KNRState(self._model(scales, features, regression, fits), regression, fits)
+
+    def fit(self, state, new, buffer, *, key):
+        scales, features, fits = state.model.scales, state.model.features, state.fits + 1
+        if self.scaled:
+            scales = where(state.fits == 0, scales.fitted(new), scales)
+        phi = jax.vmap(features)(jax.vmap(scales.input)(new.state, new.action))
+        target = scales.target(new)
+        regression = state.regression.update(phi, target)
+        model = self._model(scales, features, regression, fits)
+        log = {
+            "model_loss": ((phi @ model.weights - target) ** 2).mean(),
+            "information": regression.information,
+        }
+        return KNRState(model, regression, fits), log
+
+    def _model(self, scales, features, regression, fits) -> KNR:
+        return KNR(
+            scales,
+            features,
+            regression.weights,
+            regression.inverse_root,
+            self._beta(regression, fits),
+            jnp.asarray(self.noise, jnp.float32),
+        )
+
+    def _beta(self, regression: Ridge, fits: Int[Array, ""]) -> Float[Array, ""]:
+        if self.beta is not None:
+            return jnp.asarray(self.beta, jnp.float32)
+        outputs = regression.moments.shape[1]
+        often = 4 * jnp.log(jnp.maximum(fits, 1).astype(jnp.float32))
+        constant = outputs * math.log(5) + 2 * math.log(1 / self.delta) + math.log(4)
+        return jnp.sqrt(
+            2 * self.ridge * self.weight_bound**2
+            + 8 * self.noise**2 * (constant + often + regression.information)
+        )

@@ -1,0 +1,97 @@
+"""Imitation with actions against imitation from observations (paper, 'Exponential Gap').
+
+In the bandit of `ilfo.theory.bandit` a demonstration with its action names the best arm: behaviour
+cloning from one of them has no regret, however many actions there are. Without actions the worst
+regret over gaps grows like √A, even for optimism and with the best mean known.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ilfo.theory.bandit import Algorithm, matching, one_good_arm, optimism, regret
+from ilfo.theory.slopes import normal_draws, slope_with_interval
+from ilfo.theory.study import Study
+
+WITHOUT: dict[str, Algorithm] = {"optimism": optimism, "matching with bonus": matching}
+GAPS = 2.0 ** -np.arange(0, 4.25, 0.5)
+
+
+@dataclass(frozen=True)
+class Actions(Study):
+    """With actions one demonstration suffices; without, regret grows as the root of A."""
+
+    rounds: int = 4096
+    """Rounds T."""
+    repetitions: int = 1000
+    """Independent repetitions of every regret."""
+    largest: int = 32
+    """Largest A; the others are halves of it, down to 2."""
+
+    def __post_init__(self):
+        if self.largest < 4 or self.rounds <= self.largest or self.repetitions < 2:
+            raise ValueError(
+                f"A up to {self.largest} in {self.rounds} rounds, {self.repetitions} repetitions: "
+                "A must reach 4, with more rounds than arms and two repetitions"
+            )
+
+    def measure(self):
+        counts = [2**k for k in range(1, self.largest.bit_length())]
+        keys = iter(jax.random.split(jax.random.key(self.seed), 3 * len(counts)))
+        rows, slopes, rng = [], [], np.random.default_rng(self.seed)
+        for arms in counts:
+            rows.append(self._cloned(arms, next(keys)))
+        for name, algorithm in WITHOUT.items():
+            found = [self._over_gaps(algorithm, arms, next(keys)) for arms in counts]
+            mean, error = (np.stack(part) for part in zip(*found, strict=True))
+            for arms, means, errors in zip(counts, mean, error, strict=True):
+                gap = means.argmax()
+                rows.append(self._row(name, arms, means[gap], errors[gap], GAPS[gap]))
+            draws = normal_draws(mean, error, rng).max(-1)
+            fitted = slope_with_interval(np.array(counts), mean.max(-1), draws)
+            slopes.append({"learner": name, "theory": 0.5} | fitted._asdict())
+        return {"regret": rows, "slopes": slopes}
+
+    def _cloned(self, arms, key):
+        """One demonstration (state, action, next state) of the expert; the clone repeats its
+        action in every round. The expert's arm is drawn, the gap is 1."""
+        best = jax.random.randint(key, (self.repetitions,), 0, arms)
+        means = jax.vmap(lambda index: one_good_arm(arms, 1.0, index))(best)
+        demonstrated = jnp.argmax(means, -1)  # what the expert does
+        lost = self.rounds * (means.max(-1) - means[jnp.arange(len(best)), demonstrated])
+        error = lost.std() / np.sqrt(self.repetitions)
+        return self._row("cloning one action", arms, lost.mean(), error, 1.0)
+
+    def _over_gaps(self, algorithm, arms, key):
+        instances = jax.vmap(lambda gap: one_good_arm(arms, gap))(jnp.asarray(GAPS))
+        found = regret(
+            algorithm,
+            instances,
+            jnp.zeros(len(GAPS)),
+            self.rounds,
+            repetitions=self.repetitions,
+            key=key,
+        )
+        return np.mean(found, 0), np.std(found, 0) / np.sqrt(self.repetitions)
+
+    def _row(self, name, arms, mean, error, gap):
+        return {
+            "learner": name,
+            "A": arms,
+            "regret": float(mean),
+            "standard error": float(error),
+            "worst gap": float(gap),
+            "√(AT)/16": float(np.sqrt(arms * self.rounds) / 16),
+        }
+
+    def draw(self, figure, tables):
+        axes = figure.subplots()
+        for name in dict.fromkeys(row["learner"] for row in tables["regret"]):
+            rows = [row for row in tables["regret"] if row["learner"] == name]
+            axes.plot([r["A"] for r in rows], [r["regret"] for r in rows], "o-", label=name)
+        axes.plot([r["A"] for r in rows], [r["√(AT)/16"] for r in rows], "k--", label="√(AT)/16")
+        axes.set(xscale="log", xlabel="actions A", ylabel=f"regret in {self.rounds} rounds")
+        axes.set_yscale("symlog", linthresh=1)
+        axes.legend()

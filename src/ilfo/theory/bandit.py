@@ -1,0 +1,125 @@
+"""The bandit to which imitation from observations reduces (paper, appendix 'Proof of Theorem').
+
+From the only first state, action i leads to N(μ_i, 1). Demonstrations without actions, however
+many, tell the best mean μ* and nothing else: what is left is a bandit with A Gaussian arms whose
+best mean is known. Instance i of A has μ_i = gap and all other means 0.
+
+An algorithm is a function of what it knows that names an arm. Repetitions are vmapped; the regret
+is Σ_t (μ* − μ of the arm chosen at t), without the rewards' noise.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+
+class Known(NamedTuple):
+    """What an algorithm decides by."""
+
+    counts: Float[Array, " A"]
+    means: Float[Array, " A"]
+    best: Float[Array, ""]
+    """μ*, which the demonstrations tell."""
+    rounds: Float[Array, ""]
+    """T."""
+    share: Float[Array, ""]
+    """ε, of the one algorithm that has it."""
+    uniform: Float[Array, ""]
+    noise: Float[Array, " A"]
+    """Normal draws."""
+
+
+Algorithm = Callable[[Known], Int[Array, ""]]
+
+
+def greedy(known: Known):
+    return jnp.argmax(known.means)
+
+
+def epsilon_greedy(known: Known):
+    """A random arm with probability ε, else the one that looks best."""
+    # below ε the draw is uniform again: it also names the arm
+    arm = _arm(known, known.uniform / jnp.maximum(known.share, 1e-9))
+    return jnp.where(known.uniform < known.share, arm, greedy(known))
+
+
+def optimism(known: Known):
+    """Largest upper bound: means + √(4 ln⁺(T/(A n))/n), the minimax-optimal width (MOSS)."""
+    return jnp.argmax(known.means + _width(known))
+
+
+def matching(known: Known):
+    """MobILE on this problem: least |mean − μ*| minus the bonus."""
+    return jnp.argmin(jnp.abs(known.means - known.best) - _width(known))
+
+
+def thompson(known: Known):
+    """Largest draw from the posterior."""
+    return jnp.argmax(known.means + known.noise / jnp.sqrt(known.counts))
+
+
+def uniform(known: Known):
+    return _arm(known, known.uniform)
+
+
+def _arm(known: Known, share: Float[Array, ""]) -> Int[Array, ""]:
+    arms = known.counts.shape[0]
+    return jnp.minimum((share * arms).astype(jnp.int32), arms - 1)
+
+
+def _width(known: Known) -> Float[Array, " A"]:
+    often = known.rounds / (known.counts.shape[0] * known.counts)
+    return jnp.sqrt(4 * jnp.maximum(jnp.log(often), 0) / known.counts)
+
+
+@functools.partial(jax.jit, static_argnames=("algorithm", "repetitions"))
+def regret(
+    algorithm: Algorithm,
+    means: Float[Array, "n A"],
+    share: Float[Array, " n"],
+    rounds: Int[Array, ""] | int,
+    *,
+    repetitions: int,
+    key: Array,
+) -> Float[Array, "repetitions n"]:
+    """Of `algorithm` over T rounds on each of n problems, in independent repetitions.
+
+    Every arm is drawn once at first. Arms are the first axis of all arrays, so that a processor
+    works on many repetitions at once.
+    """
+    problems, arms = means.shape
+    lanes = repetitions * problems
+    every = lambda x: jnp.tile(x, repetitions)
+    mean = jnp.tile(means.T, repetitions)
+    gaps = mean.max(0) - mean
+    decide = jax.vmap(algorithm, in_axes=-1)
+    needs_noise = algorithm is thompson
+    constants = (mean.max(0), jnp.full(lanes, rounds, jnp.float32), every(share))
+
+    def step(index, carry):
+        counts, sums, total = carry
+        keys = jax.random.split(jax.random.fold_in(key, index), 3)
+        known = Known(
+            counts,
+            sums / counts,
+            *constants,
+            jax.random.uniform(keys[0], (lanes,)),
+            jax.random.normal(keys[1], (arms, lanes)) if needs_noise else counts,
+        )
+        chosen = jax.nn.one_hot(decide(known), arms, axis=0)
+        reward = (chosen * mean).sum(0) + jax.random.normal(keys[2], (lanes,))
+        return counts + chosen, sums + reward * chosen, total + (chosen * gaps).sum(0)
+
+    first = mean + jax.random.normal(jax.random.fold_in(key, 0), (arms, lanes))
+    begin = (jnp.ones((arms, lanes)), first, gaps.sum(0))
+    _, _, total = jax.lax.fori_loop(arms, rounds, step, begin)
+    return total.reshape(repetitions, problems)
+
+
+def one_good_arm(arms: int, gap: float | Array, index: int = 0) -> Float[Array, " A"]:
+    """The means of an instance."""
+    return gap * jax.nn.one_hot(index, arms)

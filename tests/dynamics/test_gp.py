@@ -1,0 +1,80 @@
+import jax
+import numpy as np
+import pytest
+
+from ilfo.dynamics.features import Polynomial, RandomFourier
+from ilfo.dynamics.gp import GPDynamics
+from ilfo.dynamics.knr import KNRDynamics
+from ilfo.environments.spaces import BoxActions
+from tests.dynamics.steps import fit_all, rows, smooth_steps
+
+BOX = BoxActions((-1.0,), (1.0,), (1,))
+STEPS = smooth_steps(40)
+HALVES = rows(STEPS, slice(0, 20)), rows(STEPS, slice(20, 40))
+NEW = smooth_steps(15, seed=1)
+
+
+def answers(model):
+    return (
+        jax.vmap(model.mean)(NEW.state, NEW.action),
+        jax.vmap(model.uncertainty)(NEW.state, NEW.action),
+    )
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("capacity", [40, 39], ids=["exact", "by features"])
+def test_linear_kernel_equals_knr(degree, capacity):
+    """Ridge = noise², and σ: β s/noise here, β/noise ‖φ‖ there, with s = noise ‖φ‖."""
+    noise, beta = 0.3, 1.7
+    gp = GPDynamics(Polynomial(degree), capacity=capacity, noise=noise, beta=beta)
+    knr = KNRDynamics(Polynomial(degree), ridge=noise**2, noise=noise, beta=beta * noise)
+    model = fit_all(gp, BOX, *HALVES).model
+    assert bool(model.exact) == (capacity == 40)
+    for ours, theirs in zip(answers(model), answers(fit_all(knr, BOX, *HALVES).model), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=3e-3, atol=1e-3)
+
+
+def test_both_forms_have_the_same_beta_for_a_kernel_of_finite_rank():
+    betas = [
+        float(fit_all(GPDynamics(Polynomial(1), c, noise=0.3), BOX, *HALVES).model.beta)
+        for c in (40, 39)
+    ]
+    assert betas[0] == pytest.approx(betas[1], rel=1e-4)
+
+
+def test_posterior_of_an_rbf_process_by_hand():
+    spec = GPDynamics(RandomFourier(4, 1.5), capacity=40, noise=0.2, scaled=False, bound=2.0)
+    model = fit_all(spec, BOX, *HALVES).model
+    join = lambda steps: np.concatenate([steps.state, steps.action], 1).astype(np.float64)
+    x, new = join(STEPS), join(NEW)
+    kernel = lambda a, b: np.exp(-((a[:, None] - b) ** 2).sum(-1) / (2 * 1.5**2))
+    gram = kernel(x, x) + 0.04 * np.eye(40)
+    to_data = kernel(new, x)
+    mean = to_data @ np.linalg.solve(gram, STEPS.next_state)
+    variance = 1 - (to_data * np.linalg.solve(gram, to_data.T).T).sum(1)
+    gained = np.linalg.slogdet(gram / 0.04)[1]
+    beta = np.sqrt(2) * (2 + np.sqrt(2 * np.log(2 / 0.1) + gained))
+    found_mean, found_uncertainty = answers(model)
+    np.testing.assert_allclose(found_mean, mean, rtol=1e-3, atol=1e-3)
+    assert model.beta == pytest.approx(beta, rel=1e-4)
+    np.testing.assert_allclose(found_uncertainty, beta * np.sqrt(variance) / 0.2, rtol=1e-2)
+
+
+def test_beyond_the_capacity_every_transition_counts():
+    """The first as well as the last, although none of them are kept."""
+    spec = GPDynamics(RandomFourier(20), capacity=10, noise=0.3)
+    whole = fit_all(spec, BOX, *HALVES)
+    np.testing.assert_array_equal(whole.seen, 11)
+    phi = jax.vmap(lambda s, a: whole.model.features(whole.model.scales.input(s, a)))(
+        STEPS.state, STEPS.action
+    )
+    sigma = 0.09 * np.eye(40) + np.asarray(phi).T @ np.asarray(phi)
+    root = np.asarray(whole.regression.root)
+    np.testing.assert_allclose(root.T @ root, sigma, rtol=1e-3, atol=1e-3)
+
+
+def test_many_features_tend_to_the_exact_process():
+    make = lambda capacity: GPDynamics(RandomFourier(1000, 2.0), capacity, noise=0.3, beta=1.0)
+    exact, near = (answers(fit_all(make(c), BOX, *HALVES).model) for c in (40, 39))
+    np.testing.assert_allclose(near[0], exact[0], atol=0.05)
+    np.testing.assert_allclose(near[1], exact[1], atol=0.3)
