@@ -13,6 +13,7 @@ from rich.console import Console
 from ilfo import machine
 from ilfo.cli import COMMANDS, main, runs
 from ilfo.divergence import DivergenceError
+from ilfo.launch import METHODS
 from ilfo.mobile import Settings
 from ilfo.settings_help import field_texts, walk
 from tests.small import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
@@ -191,6 +192,20 @@ def test_listing_settings(capsys):
     assert "KnownTermination" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_listing_settings_of_every_method(method, capsys):
+    main(["settings", method])
+    shown = capsys.readouterr().out
+    for name, _, text in walk(METHODS[method].default_settings()):
+        assert name in shown
+        assert text, name
+
+
+def test_the_methods_are_listed(capsys, monkeypatch):
+    shown = help_of(["train"], capsys, monkeypatch)
+    assert "|".join(METHODS) in shown
+
+
 def test_settings_come_with_their_texts():
     found = {name: (value, text) for name, value, text in walk(Settings())}
     assert found["weight"] == ("0.1", "λ: share of the bonus in the cost; 0 only imitates.")
@@ -206,6 +221,12 @@ STEPS = ["--total-timesteps", "1000"]
 MISTAKES = [
     (["train", "--task", "chess"], "unknown task 'chess'; there are: cartpole"),
     (["train", "sarsa"], "unknown method 'sarsa'; there are: mobile"),
+    (["train", "bc", "--total-timesteps", "1000"], "bc takes no environment steps to learn"),
+    (["train", "bc", *ENV, "--demos", "good.npz"], "bc learns from the expert's actions, but"),
+    (["train", "gail", *ENV, *STEPS, "--demos", "good.npz"], "gail learns from the expert's"),
+    (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
+    (["train", "ilpo", "--task", "hopper"], "ilpo needs numbered actions"),
+    (["train", "bco", "--preset", "best"], "unknown preset 'best'; there are: default"),
     (["train", "--preset", "best"], "unknown preset 'best'; there are: default"),
     (["train", "--set", "planner.speed=3"], "planner.speed: TRPO has no field 'speed'"),
     (["train", "--set", "policy_steps=many"], "policy_steps: expected int, got 'many'"),
@@ -241,6 +262,7 @@ MISTAKES = [
     (["demos", "inspect", "missing.npz"], "there are no demonstrations at missing.npz"),
     (["demos", "inspect", "corrupt.npz"], "corrupt.npz cannot be read as demonstrations"),
     (["settings", "--task", "chess"], "unknown task 'chess'"),
+    (["settings", "sarsa"], "unknown method 'sarsa'; there are: mobile, bc, bco"),
     (["settings", "--preset", "best"], "unknown preset 'best'"),
     (["expert", "train", "chess", "--out", "new.npz"], "unknown task 'chess'"),
     (["expert", "train", "cartpole", "--out", "good.npz"], "good.npz exists already"),

@@ -47,9 +47,7 @@ def test_one_plain_line_per_iteration() -> None:
 
 def test_missing_values_are_dashes_and_nan_is_not_hidden() -> None:
     text = show({"kl": np.nan, "mmd": None})
-    assert (
-        text == "iteration -  samples -/-  MMD to expert -  model loss -  bonus -  KL nan  left -\n"
-    )
+    assert text == "iteration -  samples -/-  MMD to expert -  KL nan  left -\n"
 
 
 @pytest.mark.parametrize("seconds", [10.0, np.nan, None])

@@ -2,6 +2,10 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from ilfo.baselines.adversarial import GAIL, GAIfO
+from ilfo.baselines.bc import BC
+from ilfo.baselines.bco import BCO
+from ilfo.baselines.ilpo import ILPO
 from ilfo.demonstrations import Demonstrations
 from ilfo.mobile import MobILE
 
@@ -10,4 +14,13 @@ try:
 except PackageNotFoundError:
     __version__ = "0+unknown"
 
-__all__ = ["Demonstrations", "MobILE", "__version__"]
+__all__ = [
+    "BC",
+    "BCO",
+    "GAIL",
+    "ILPO",
+    "Demonstrations",
+    "GAIfO",
+    "MobILE",
+    "__version__",
+]

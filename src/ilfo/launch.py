@@ -77,11 +77,20 @@ class Order:
     def demonstrations(self) -> Demonstrations:
         if self.demos is None and self.task is None:
             raise ValueError("an environment needs demonstrations: give both --env and --demos")
-        actions = METHODS[self.method].needs.actions
         if self.demos is None:
+            actions = METHODS[self.method].needs.actions
             return find_task(str(self.task)).load(self.trajectories, actions=actions)
-        loaded = Demonstrations.load(self.demos, actions=actions)
+        loaded = self._load(self.demos)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
+
+    def _load(self, demos: str) -> Demonstrations:
+        needs = METHODS[self.method].needs
+        try:
+            return Demonstrations.load(demos, actions=needs.actions)
+        except ValueError:
+            if needs.actions:  # is it only they that are missing?
+                needs.admit(self.method, Demonstrations.load(demos))
+            raise
 
     def settings(self) -> Any:
         preset = find_preset(self.preset, self.method)

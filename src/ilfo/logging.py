@@ -12,7 +12,19 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-_SHOWN = {"mmd": "MMD to expert", "model_loss": "model loss", "bonus": "bonus", "kl": "KL"}
+_SHOWN = {
+    "mmd": "MMD to expert",
+    "model_loss": "model loss",
+    "bonus": "bonus",
+    "measured_return": "return",
+    "held_out_loss": "held-out loss",
+    "inverse_accuracy": "inverse accuracy",
+    "coverage": "coverage",
+    "classifier_accuracy": "classifier accuracy",
+    "remap_accuracy": "remapping accuracy",
+    "kl": "KL",
+}
+"""What is shown of a log, where it has it."""
 
 
 class Callback:
@@ -73,7 +85,9 @@ def _bar(log: Mapping[str, Any], left: str) -> Group:
 
 
 def _values(log: Mapping[str, Any]) -> str:
-    return "  ".join(f"{label} {_short(_mean(log, key))}" for key, label in _SHOWN.items())
+    return "  ".join(
+        f"{label} {_short(_mean(log, key))}" for key, label in _SHOWN.items() if key in log
+    )
 
 
 def _samples(log: Mapping[str, Any]) -> str:

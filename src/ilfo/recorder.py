@@ -6,7 +6,7 @@ from the checkpoint and cutting both tables back to it loses at most one iterati
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ilfo.evaluate import mean_return
 from ilfo.logging import Callback
 from ilfo.parallel import one_seed
 from ilfo.run import RunDirectory
-from ilfo.scores import random_return, score
+from ilfo.scores import mean_known, random_return, score
 
 MEASURES = {"real-mmd": "mmd", "best-return": "cost", "held-out-likelihood": "loss"}
 """What a rule of choice minimises, as its value is called in a summary."""
@@ -103,7 +103,7 @@ class Recorder(Callback):
             "chosen_by": next(iter(agent.choices)),
             "seeds": seeds,
             "mean": {
-                name: _mean([seed[name] for seed in seeds])
+                name: mean_known([seed[name] for seed in seeds])
                 for name in ("greedy_score", "stochastic_score")
             },
             "seconds": spent,
@@ -157,11 +157,6 @@ def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> f
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _mean(scores: Sequence[float | None]) -> float | None:
-    known = [score for score in scores if score is not None]
-    return float(np.mean(known)) if known else None
 
 
 def _chosen_at(agent: Agent) -> list[list[int]]:

@@ -1,5 +1,7 @@
 """From returns to scores: 1 is the expert."""
 
+from collections.abc import Sequence
+
 import gymnasium as gym
 import numpy as np
 
@@ -31,3 +33,9 @@ def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:
             total, over = total + float(reward), ends or stops
         returns.append(total)
     return float(np.mean(returns))
+
+
+def mean_known(scores: Sequence[float | None]) -> float | None:
+    """Over those that there are."""
+    known = [score for score in scores if score is not None]
+    return float(np.mean(known)) if known else None

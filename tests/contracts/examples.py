@@ -8,7 +8,8 @@ from jaxtyping import Array
 from ilfo.environments.spaces import ActionSpace, BoxActions, DiscreteActions
 from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
-from ilfo.policies.mlp import MLPPolicy
+from ilfo.policies.latent import LatentPolicy
+from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
 from ilfo.types import Normaliser, Rollout
 
 STATE_DIM = 3
@@ -24,6 +25,21 @@ def small_policy(kind: str, *, key: Array, width: int = 6, gain: float = 50.0) -
     policy = MLPPolicy(width=width, depth=1).init(STATE_DIM, ACTIONS[kind], NORMALISER, key=key)
     last = lambda policy: policy.network.layers[-1].weight
     return eqx.tree_at(last, policy, gain * last(policy))
+
+
+def latent_policy(*, key: Array) -> LatentPolicy:
+    """Three latent actions, three real ones."""
+    latent_key, remap_key = jax.random.split(key)
+    latent = small_policy("categorical", key=latent_key)
+    wide = Normaliser(
+        jnp.append(NORMALISER.shift, jnp.zeros(3)), jnp.append(NORMALISER.scale, jnp.ones(3))
+    )
+    remap = MLPPolicy(width=6, depth=1).init(
+        STATE_DIM + 3, ACTIONS["categorical"], wide, key=remap_key
+    )
+    assert isinstance(latent, CategoricalMLP)
+    assert isinstance(remap, CategoricalMLP)
+    return LatentPolicy(latent, remap)
 
 
 @eqx.filter_jit

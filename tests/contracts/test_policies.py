@@ -13,7 +13,13 @@ from ilfo import checkpoint
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from tests.contracts.examples import ACTIONS, NORMALISER, STATE_DIM, small_policy
+from tests.contracts.examples import (
+    ACTIONS,
+    NORMALISER,
+    STATE_DIM,
+    latent_policy,
+    small_policy,
+)
 
 KINDS = list(ACTIONS)
 STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))
@@ -34,6 +40,14 @@ def kind(request) -> str:
 @pytest.fixture
 def policy(kind: str) -> AbstractPolicy:
     return small_policy(kind, key=jax.random.key(0))
+
+
+@pytest.fixture(params=[*KINDS, "latent"])
+def any_policy(request) -> AbstractPolicy:
+    """Those that are made of others, too."""
+    if request.param != "latent":
+        return small_policy(request.param, key=jax.random.key(0))
+    return latent_policy(key=jax.random.key(0))
 
 
 def act(policy: AbstractPolicy, state, noise):
@@ -92,22 +106,24 @@ def test_shapes_and_dtypes(kind: str, policy: AbstractPolicy) -> None:
         assert (said[name].shape, said[name].dtype) == ((), jnp.float32)
 
 
-def test_jit_equals_no_jit(policy: AbstractPolicy) -> None:
-    noise = noise_for(policy)
-    assert_close(eqx.filter_jit(act)(policy, STATES[0], noise), act(policy, STATES[0], noise))
+def test_jit_equals_no_jit(any_policy: AbstractPolicy) -> None:
+    noise = noise_for(any_policy)
+    given = (any_policy, STATES[0], noise)
+    assert_close(eqx.filter_jit(act)(*given), act(*given))
 
 
-def test_vmap_equals_loop(policy: AbstractPolicy) -> None:
-    noise = noise_for(policy, len(STATES))
+def test_vmap_equals_loop(any_policy: AbstractPolicy) -> None:
+    noise = noise_for(any_policy, len(STATES))
     single = eqx.filter_jit(act)
-    looped = [single(policy, s, n) for s, n in zip(STATES, noise, strict=True)]
-    assert_close(act_in_all(policy, STATES, noise), jax.tree.map(lambda *x: jnp.stack(x), *looped))
+    looped = [single(any_policy, s, n) for s, n in zip(STATES, noise, strict=True)]
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *looped)
+    assert_close(act_in_all(any_policy, STATES, noise), stacked)
 
 
-def test_same_key_same_noise_same_action(policy: AbstractPolicy) -> None:
-    one, same, other = (noise_for(policy, 64, seed=seed) for seed in (1, 1, 2))
+def test_same_key_same_noise_same_action(any_policy: AbstractPolicy) -> None:
+    one, same, other = (noise_for(any_policy, 64, seed=seed) for seed in (1, 1, 2))
     states = jnp.broadcast_to(STATES[0], (64, STATE_DIM))
-    actions = [act_in_all(policy, states, noise)["action"] for noise in (one, same, other)]
+    actions = [act_in_all(any_policy, states, noise)["action"] for noise in (one, same, other)]
     np.testing.assert_array_equal(actions[0], actions[1])
     assert (actions[0] != actions[2]).any()
 
@@ -274,9 +290,9 @@ def test_host_policy_equals_policy(policy: AbstractPolicy, seeds: AbstractPolicy
     assert np.abs(alike[0] - alike[1]).max() > 0.1  # else the seeds could have been mixed up
 
 
-def test_single_host_policy_equals_policy(policy: AbstractPolicy) -> None:
-    host = HostPolicy.single(policy)
-    modes = jax.vmap(lambda s: policy.distribution(s).mode())(STATES)
+def test_single_host_policy_equals_policy(any_policy: AbstractPolicy) -> None:
+    host = HostPolicy.single(any_policy)
+    modes = jax.vmap(lambda s: any_policy.distribution(s).mode())(STATES)
     assert_close(host.mode(np.asarray(STATES)[None])[0], modes)
 
 

@@ -18,6 +18,7 @@ from ilfo.logging import Progress
 from ilfo.policies.host import HostPolicy
 from ilfo.presets import find_preset
 from ilfo.run import RunDirectory
+from ilfo.scores import mean_known
 from ilfo.settings_help import differences, settings_table
 from ilfo.video import check_path, film
 
@@ -236,13 +237,19 @@ def show(summary: dict[str, Any], out: Path) -> None:
             str(seed["chosen_at"]),
         )
     mean, seconds = summary["mean"], summary["seconds"]
+    for rule, scores in _alternatives(summary).items():
+        table.add_section()
+        table.add_row(rule, "", number(scores[0]), "", number(scores[1]))
     table.add_section()
     table.add_row("mean", "", number(mean["greedy_score"]), "", number(mean["stochastic_score"]))
     table.caption = (
         f"score 1 is the expert's return of {number(summary['expert_return'], 1)}; "
-        f"{summary['online_samples']} online samples per seed; policies chosen without the reward"
+        f"{summary['online_samples']} online samples per seed; policies chosen by "
+        f"{summary['chosen_by']}"
     )
     console.print(table)
+    for remark in summary["remarks"]:
+        console.print(remark, markup=False, highlight=False, soft_wrap=True)
     picture = out / "curves.png"
     drawn = str(picture) if picture.exists() else "not drawn, install ilfo[report]"
     console.print(
@@ -252,3 +259,18 @@ def show(summary: dict[str, Any], out: Path) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _alternatives(summary: dict[str, Any]) -> dict[str, tuple[float | None, float | None]]:
+    """Mean scores of the policies that other rules have chosen."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for seed in summary["seeds"]:
+        for each in seed.get("alternatives", ()):
+            found.setdefault(each["rule"], []).append(each)
+    return {
+        rule: (
+            mean_known([each["greedy_score"] for each in scores]),
+            mean_known([each["stochastic_score"] for each in scores]),
+        )
+        for rule, scores in found.items()
+    }

@@ -1,0 +1,72 @@
+"""The permutation test on groups whose p is known, and its table."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ilfo.experiments.analysis import sweep_rows
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.rivals.sweep import CELLS, CONTINUOUS
+from ilfo.experiments.runner import result_files
+from ilfo.experiments.significance import against_random, chance_of_as_much
+from ilfo.launch import Order
+
+
+def test_groups_that_do_not_overlap_have_the_smallest_p():
+    """One of the 252 ways to deal ten returns out to five and five."""
+    better, worse = np.arange(5) + 100.0, np.arange(5.0)
+    assert chance_of_as_much(better, worse) == pytest.approx(1 / 252)
+    assert chance_of_as_much(worse, better) == 1.0
+    assert chance_of_as_much([1.0, 2.0], [0.0, 0.5]) == pytest.approx(1 / 6)
+
+
+def test_groups_of_the_same_are_told_apart_as_often_as_p_says():
+    generator = np.random.default_rng(0)
+    found = np.array([chance_of_as_much(*generator.normal(size=(2, 5))) for _ in range(200)])
+    assert 0.4 < found.mean() < 0.6
+    assert (found <= 0.05).mean() < 0.1
+
+
+def written(folder, cell, returns, **more):
+    for seed, path in enumerate(result_files(folder, "sweep", cell)):
+        scores = {"greedy_return": returns[seed], "stochastic_return": 21.0}
+        scores |= {"greedy_score": returns[seed] / 450, "stochastic_score": 0.05}
+        summary = {"env": "CartPole-v1", "online_samples": 0}
+        summary |= {"expert_return": 450.0, "random_return": 22.5}
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"result": scores | more, "summary": summary}))
+
+
+def test_the_table_compares_with_random_actions(tmp_path):
+    cell = Cell("some", Order(task="cartpole", seeds=3))
+    written(tmp_path, cell, [400.0, 500.0, 450.0])
+    header, row = against_random("sweep", (cell, Cell("none", cell.order)), tmp_path)
+    assert len(header) == len(row)
+    assert row[0] == "some"
+    assert 15 < float(row[2]) < 30
+    assert row[3:5] == ("450.0", "0.050")  # 1 of 20 ways
+    assert float(row[6]) > 0.05
+
+
+def test_policies_of_other_rules_have_their_own_rows(tmp_path):
+    cell = Cell("some", Order(task="cartpole", seeds=2))
+    other = {"rule": "held-out-likelihood", "greedy_score": 0.5, "stochastic_score": 0.25}
+    written(tmp_path, cell, [450.0, 450.0], alternatives=[other])
+    _, mine, second, expert, chance = sweep_rows("sweep", (cell,), tmp_path)
+    assert mine[:3] == ("some", "2", "1.00 [1.00, 1.00]")
+    assert second[:3] == ("some (held-out-likelihood)", "2", "0.50 [0.50, 0.50]")
+    assert expert[:3] == ("expert of CartPole-v1", "", "1.00")
+    assert chance[:3] == ("random of CartPole-v1", "", "0.05")
+    assert len({len(row) for row in (mine, second, expert, chance)}) == 1
+
+
+def test_every_cell_of_the_rivals_can_be_ordered():
+    """Settings are made and changes applied; nobody asks ILPO for continuous actions."""
+    names = [cell.name for cell in CELLS]
+    assert len(set(names)) == len(names)
+    assert not {f"{task}-ilpo" for task in CONTINUOUS} & set(names)
+    for cell in CELLS:
+        settings = cell.order.settings()
+        if cell.name.endswith("-constant"):
+            assert settings.classifier.cost_form == "constant"
