@@ -9,7 +9,7 @@ from ilfo.experiments.analysis import sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.rivals.sweep import CELLS, CONTINUOUS
 from ilfo.experiments.runner import result_files
-from ilfo.experiments.significance import against_random, chance_of_as_much
+from ilfo.experiments.significance import against_no_bonus, against_random, chance_of_as_much
 from ilfo.launch import Order
 
 
@@ -28,14 +28,14 @@ def test_groups_of_the_same_are_told_apart_as_often_as_p_says():
     assert (found <= 0.05).mean() < 0.1
 
 
-def written(folder, cell, returns, **more):
+def written(folder, cell, returns, *, curve=(), **more):
     for seed, path in enumerate(result_files(folder, "sweep", cell)):
         scores = {"greedy_return": returns[seed], "stochastic_return": 21.0}
         scores |= {"greedy_score": returns[seed] / 450, "stochastic_score": 0.05}
         summary = {"env": "CartPole-v1", "online_samples": 0}
         summary |= {"expert_return": 450.0, "random_return": 22.5}
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"result": scores | more, "summary": summary}))
+        path.write_text(json.dumps({"result": scores | more, "summary": summary, "curve": curve}))
 
 
 def test_the_table_compares_with_random_actions(tmp_path):
@@ -70,3 +70,22 @@ def test_every_cell_of_the_rivals_can_be_ordered():
         settings = cell.order.settings()
         if cell.name.endswith("-constant"):
             assert settings.classifier.cost_form == "constant"
+
+
+def test_whole_curves_are_compared_with_those_without_bonus(tmp_path):
+    cells = [Cell(name, Order(task="cartpole", seeds=3)) for name in ("a", "a-no-bonus", "b")]
+
+    def curve(height):
+        return [{"online_samples": x, "greedy_return": height * x} for x in (100, 200, 300)]
+
+    written(tmp_path, cells[0], [400.0] * 3, curve=curve(1.5))
+    written(tmp_path, cells[1], [400.0] * 3, curve=curve(0.75))
+    written(tmp_path, cells[2], [400.0] * 3, curve=curve(1.0))
+    header, row = against_no_bonus("sweep", cells, tmp_path)
+    assert dict(zip(header, row, strict=True)) == {
+        "cell": "a",
+        "seeds": "3, 3",
+        "mean height": "0.667",
+        "without bonus": "0.333",
+        "p": "0.050",
+    }
