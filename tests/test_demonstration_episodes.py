@@ -4,6 +4,7 @@ import collections
 import contextlib
 import io
 import pickle  # noqa: TID251, to write what must not be run
+import zipfile
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -67,7 +68,8 @@ def test_torch_files_of_both_kinds(tmp_path):
 def test_other_forms_of_an_episode(tmp_path):
     states = np.arange(8.0).reshape(4, 2)
     episodes = [{"episode": states}, {"episode": (states, np.zeros((3, 1)), np.zeros(3))}]
-    found = list(Demonstrations.from_episodes(saved(tmp_path / "e.pkl", episodes), horizon=9))
+    path = saved(tmp_path / "e.pkl", episodes)
+    found = list(Demonstrations.from_episodes(path, horizon=9, terminal=True))
     assert [each.states.tolist() for each in found] == [states.tolist()] * 2
     assert [each.terminal for each in found] == [True, True]
 
@@ -116,15 +118,26 @@ def spoiled(**changes) -> dict:
     return {"episode": (parts["states"], actions, parts["after"], rewards, parts["dones"])}
 
 
+def unknown() -> dict:
+    before, _, after, _, _ = episode(3, done=True)["episode"]
+    before[1, 0] = after[0, 0] = np.nan
+    return {"states": before, "after": after}
+
+
+UNKNOWN = unknown()
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         (spoiled(after=np.zeros((3, 3))), "trajectory 1: the state behind step 0"),
-        (spoiled(after=np.zeros((2, 3))), r"trajectory 1: has states \(3, 3\), next states \(2"),
+        (spoiled(after=np.zeros((2, 3))), r"trajectory 1: has states \(3, 3\) and next states \(2"),
         (spoiled(dones=np.array([True, False, False])), "trajectory 1: is done at step 0 already"),
-        (spoiled(dones=np.zeros(2, bool)), "dones"),
+        (spoiled(dones=np.zeros(2, bool)), r"trajectory 1: has 3 steps, but \[3, 3, 2\] rows"),
+        (spoiled(dones=np.array([0, 0, np.nan])), "neither true nor false"),
         ({"episode": (1, 2)}, "trajectory 1: an episode must be"),
-        ({"episode": np.array([[1.0, np.nan], [0, 0]])}, "trajectory 1: .*not a finite"),
+        (spoiled(**UNKNOWN), "trajectory 1: the state at step 1, dimension 0 is nan"),
+        ({"episode": (np.zeros((0, 3)),) * 5}, "trajectory 1: has states"),
         ({"episode": np.zeros((9, 3))}, "trajectory 1: has 8 steps, more than the horizon of 5"),
         ({"episode": np.zeros((3, 2))}, "trajectory 1: "),
         ({"states": 1}, 'entry "episode"'),
@@ -167,9 +180,56 @@ def test_convert_writes_what_a_list_of_episodes_holds(tmp_path):
 
 def test_convert_asks_for_the_horizon_and_overwrites_nothing(tmp_path, capsys):
     path = saved(tmp_path / "e.pt", [episode(3, done=True)])
+    taken = tmp_path / "taken.npz"
+    taken.touch()
     with pytest.raises(SystemExit):
         main(["demos", "convert", str(path), "--out", str(tmp_path / "e.npz")])
     assert "--horizon" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["demos", "convert", str(path), "--out", str(path), "--horizon", "5"])
+        main(["demos", "convert", str(path), "--out", str(taken), "--horizon", "5"])
     assert "exists already" in capsys.readouterr().err
+
+
+def test_parts_of_other_lengths_are_refused_even_when_they_are_not_asked_for(tmp_path):
+    states = np.zeros((10, 2))
+    path = saved(tmp_path / "e.pkl", [{"episode": (states, np.zeros(10), np.zeros(10))}])
+    with pytest.raises(DemonstrationError, match=r"trajectory 0: has 9 steps, but \[10, 10\] rows"):
+        Demonstrations.from_episodes(path, horizon=10, terminal=False)
+    bad = list(episode(3, done=True)["episode"])
+    bad[3] = np.zeros(2)
+    path = saved(tmp_path / "f.pkl", [{"episode": tuple(bad)}])
+    with pytest.raises(DemonstrationError, match=r"has 3 steps, but \[3, 2, 3\] rows"):
+        Demonstrations.from_episodes(path, horizon=10)
+
+
+def test_an_ending_is_said_once_by_the_file_or_by_the_reader(tmp_path):
+    silent = saved(tmp_path / "silent.pkl", [{"episode": np.zeros((4, 2))}])
+    with pytest.raises(DemonstrationError, match="does not say whether it ended"):
+        Demonstrations.from_episodes(silent, horizon=9)
+    loud = saved(tmp_path / "loud.pkl", [episode(3, done=True)])
+    with pytest.raises(DemonstrationError, match="leave terminal out"):
+        Demonstrations.from_episodes(loud, horizon=9, terminal=True)
+    for terminal in (True, False):
+        (found,) = Demonstrations.from_episodes(silent, horizon=9, terminal=terminal)
+        assert found.terminal is terminal
+
+
+def test_a_pickle_that_holds_itself_is_refused(tmp_path):
+    loop: list = []
+    loop.append(loop)
+    with pytest.raises(DemonstrationError, match="nested too deeply, or holds itself"):
+        Demonstrations.from_episodes(saved(tmp_path / "e.pkl", loop), horizon=9)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_damaged_archives_give_clear_errors(tmp_path, data):
+    path = tmp_path / "e.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("e/data.pkl", pickle.dumps([episode(3, done=True)], 2))
+    whole = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(whole)
+    with contextlib.suppress(DemonstrationError):
+        Demonstrations.from_episodes(path, horizon=HORIZON)

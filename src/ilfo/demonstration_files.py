@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.files import atomic
+from ilfo.files import atomic, require_new
 from ilfo.trajectory import Trajectory, checked, frozen, lengths_of, terminal_flags, valid_returns
 
 FORMAT = 1
@@ -117,6 +117,13 @@ class Shard:
             return list(checked(map(Trajectory, states, self.terminal, labels), dim))
         except ValueError as error:
             raise DemonstrationError(f"{self.path}: {error}") from error
+
+
+def check_new(path: Path) -> None:
+    """Whether demonstrations can be written there; before any work."""
+    if path.suffix.lower() != ".npz":
+        raise ValueError(f"{path} must end in .npz")
+    require_new(path)
 
 
 def require_file(path: Path) -> None:

@@ -8,7 +8,7 @@ one can run code, so it is not even read. Neither library needs to be installed.
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,16 @@ from ilfo.demonstration_files import DemonstrationError
 from ilfo.extras import needed_from
 from ilfo.trajectory import Trajectory, checked, valid_returns
 
-_STATE = "state.json"
+_STATE, _SPLITS = "state.json", "dataset_dict.json"
 _NEEDED = ("obs", "terminal")
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # closes a stream; without it rows may be missing
 
 
 def is_saved_by_imitation(path: Path) -> bool:
-    return (path / _STATE).is_file()
+    """A folder of `datasets`, of one split or several, or a Parquet file of the same layout."""
+    if path.suffix.lower() == ".parquet":
+        return path.is_file() and set(_NEEDED) <= set(_parquet_columns(path))
+    return (path / _STATE).is_file() or (path / _SPLITS).is_file()
 
 
 def read_objects(
@@ -37,6 +40,8 @@ def read_objects(
 
     def raw() -> Iterator[Trajectory]:
         for index, each in enumerate(objects):
+            if isinstance(each, Mapping):
+                each = SavedRow(**{name: each.get(name) for name in (*needed, "rews")})
             missing = [name for name in needed if getattr(each, name, None) is None]
             if missing:
                 raise ValueError(
@@ -82,8 +87,27 @@ def read_saved(folder: Path, *, actions: bool) -> tuple[list[Trajectory], np.nda
         raise DemonstrationError(f"{folder}: {error}") from error
 
 
+def _parquet_columns(path: Path) -> list[str]:
+    """None where it cannot be read: whoever reads it as a table will say why."""
+    try:
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_schema(path).names
+    # Damaged bytes surface as several unrelated exceptions of pyarrow.
+    except Exception:
+        return []
+
+
 def _files(folder: Path) -> list[Path]:
     """The listed files alone: `datasets` leaves caches of the same kind beside them."""
+    if folder.is_file():
+        return [folder]
+    if (folder / _SPLITS).is_file():
+        splits = sorted(each.parent for each in folder.glob(f"*/{_STATE}"))
+        if len(splits) != 1:
+            found = ", ".join(each.name for each in splits)
+            raise ValueError(f"it holds the splits {found}; choose one of these folders")
+        folder = splits[0]
     try:
         state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
         names = [str(each["filename"]) for each in state["_data_files"]]
@@ -107,6 +131,31 @@ class SavedRow:
 
 
 def _rows(path: Path, wanted: tuple[str, ...]) -> list[SavedRow]:
+    names, table = (_parquet if path.suffix.lower() == ".parquet" else _stream)(path, wanted)
+    missing = [name for name in wanted if name not in names and name != "rews"]
+    if missing or len(set(names)) < len(names):
+        raise ValueError(f"{path.name} has the columns {names}, expected each of {wanted} once")
+    columns = {name: table.column(name) for name in wanted if name in names}
+    return [
+        SavedRow(**{name: _value(column[index]) for name, column in columns.items()})
+        for index in range(table.num_rows)
+    ]
+
+
+def _parquet(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
+    import pyarrow.parquet
+
+    names = _parquet_columns(path)
+    try:
+        table = pyarrow.parquet.read_table(path, columns=[n for n in wanted if n in names])
+        table.validate(full=True)
+    # Damaged bytes surface as several unrelated exceptions of pyarrow.
+    except Exception as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}") from error
+    return names, table
+
+
+def _stream(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
     import pyarrow as pa
 
     with open(path, "rb") as opened:
@@ -125,14 +174,7 @@ def _rows(path: Path, wanted: tuple[str, ...]) -> list[SavedRow]:
     # Damaged bytes surface as several unrelated exceptions of pyarrow.
     except Exception as error:
         raise ValueError(f"{path.name} cannot be read as Arrow: {error}") from error
-    missing = [name for name in wanted if name not in names and name != "rews"]
-    if missing or len(set(names)) < len(names):
-        raise ValueError(f"{path.name} has the columns {names}, expected each of {wanted} once")
-    columns = {name: table.column(name) for name in wanted if name in names}
-    return [
-        SavedRow(**{name: _value(column[index]) for name, column in columns.items()})
-        for index in range(table.num_rows)
-    ]
+    return names, table
 
 
 def _value(scalar: Any) -> Any:

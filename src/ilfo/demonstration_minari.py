@@ -137,9 +137,17 @@ def write_minari(
         import h5py  # noqa: F401
         import minari
         from minari.data_collector import EpisodeBuffer
-    # Minari creates a folder before it refuses an id.
-    if not _ID.fullmatch(dataset_id):
-        raise ValueError(f"dataset_id is {dataset_id!r}, expected the form namespace/name-v0")
+        from minari.dataset.minari_dataset import parse_dataset_id
+    # Minari creates a folder before it refuses an id, and lets some pass that are no file names.
+    try:
+        if not _ID.fullmatch(dataset_id):
+            raise ValueError("a part of it is no name of a folder")
+        parse_dataset_id(dataset_id)
+    except ValueError as error:
+        raise ValueError(
+            f"dataset_id is {dataset_id!r}, expected the form namespace/name-v0, with a namespace "
+            f"of several letters: {error}"
+        ) from error
     trajectories = list(demonstrations)
     actions = [each.actions for each in trajectories if each.actions is not None]
     if not actions:

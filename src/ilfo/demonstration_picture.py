@@ -8,14 +8,21 @@ import numpy as np
 from ilfo.demonstrations import Demonstrations
 from ilfo.expert import SAMPLE, sample_steps
 from ilfo.extras import needed_from
+from ilfo.files import require_new
 
 DIMENSIONS, TRAJECTORIES, COLUMNS = 18, 5, 3
 
 
+def check_picture(path: Path) -> None:
+    """Before any work."""
+    if path.suffix.lower() != ".png":
+        raise ValueError(f"{path} must end in .png")
+    require_new(path)
+
+
 def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
     """A pair of axes per dimension, of the first 18: a histogram and five trajectories in time."""
-    if path.exists():
-        raise FileExistsError(f"{path} exists already; choose another file")
+    check_picture(path)
     with needed_from("report", "a picture"):
         import matplotlib
 

@@ -35,6 +35,38 @@ from ilfo.trajectory import Trajectory, checked, terminal_flags, valid_returns
 
 STEP, TERMINAL, ACTION, REWARD = "step", "terminal", "action", "reward"
 SUFFIXES = (".csv", ".parquet")
+_NO_STATES = frozenset(
+    [
+        "episode",
+        "episode_id",
+        "trajectory",
+        "step",
+        "steps",
+        "t",
+        "time",
+        "timestep",
+        "timestamp",
+        "index",
+        "id",
+        "terminal",
+        "terminals",
+        "terminated",
+        "done",
+        "dones",
+        "truncated",
+        "truncation",
+        "timeout",
+        "reward",
+        "rewards",
+        "rews",
+        "return",
+        "act",
+        "acts",
+        "info",
+        "infos",
+    ]
+)
+"""Columns of these names, in any case, are hardly ever meant as dimensions of a state."""
 
 Table = str | os.PathLike[str] | Mapping[str, ArrayLike]
 
@@ -116,6 +148,13 @@ def _dimensions(names: list[str], states: Sequence[str] | None) -> list[str]:
             raise ValueError(
                 f"column {names.index(unnamed[0])} has no name and may be an index; write the "
                 "table without it, or list the columns of the state with states=[...]"
+            )
+        odd = [name for name in possible if name.lower() in _NO_STATES]
+        if odd:
+            raise ValueError(
+                f"column {odd[0]!r} looks like something else than a dimension of the state; drop "
+                f"it, call it {EPISODE}, {STEP}, {TERMINAL}, {REWARD} or {ACTION}... if it is "
+                "that, or list the columns of the state with states=[...]"
             )
         chosen = possible
     else:

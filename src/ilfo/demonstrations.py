@@ -70,6 +70,10 @@ class Demonstrations:
         and so is `metadata`, a dict that JSON can hold; its "expert_return" and "random_return" are
         what scores are measured by.
         """
+        if not isinstance(states, (Sequence, np.ndarray)):
+            raise ValueError(
+                f"states are a {type(states).__name__}, expected a list of arrays (T+1, S)"
+            )
         count = len(states)
         flags = terminal_flags(terminal, count)
         if actions is not None and len(actions) != count:
@@ -135,6 +139,7 @@ class Demonstrations:
         path: str | os.PathLike[str],
         *,
         horizon: int,
+        terminal: bool | None = None,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
@@ -142,9 +147,12 @@ class Demonstrations:
         running what the file says (`ilfo.demonstration_episodes` tells how it must look).
 
         An episode that is done before `horizon` steps ended in its last state; at the horizon only
-        its time was over.
+        its time was over. Where the file does not say which steps are done, `terminal` tells
+        whether the episodes that are shorter ended in their last states.
         """
-        trajectories, returns = read_episodes(Path(path), horizon=horizon, actions=actions)
+        trajectories, returns = read_episodes(
+            Path(path), horizon=horizon, terminal=terminal, actions=actions
+        )
         return cls._in_memory(trajectories, returns, metadata)
 
     @classmethod
@@ -167,16 +175,16 @@ class Demonstrations:
     def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
         """Reads an .npz file, or streams a directory of .npz shards one shard at a time.
 
-        A .csv or .parquet file is read as by `from_table`, and a folder that the library
-        `imitation` saved as by `from_trajectories`. Without `actions` the file's actions are not
-        even decoded. Of the shards' metadata, the entries remain that all of them share.
+        A .csv or .parquet file is read as by `from_table`, and a folder or .parquet file of the
+        library `imitation`'s layout as by `from_trajectories`. Without `actions` the file's actions
+        are not even decoded. Of the shards' metadata, the entries remain that all of them share.
         """
         path = Path(path)
-        if path.suffix.lower() in SUFFIXES:
-            return cls.from_table(path, actions=actions)
         if is_saved_by_imitation(path):
             trajectories, returns = read_saved(path, actions=actions)
             return cls._in_memory(trajectories, returns, None)
+        if path.suffix.lower() in SUFFIXES:
+            return cls.from_table(path, actions=actions)
         shards = open_shards(path, actions=actions)
         returns, metadata = joined_returns(shards), shared_metadata(shards)
         if not path.is_dir():
@@ -271,12 +279,16 @@ class Demonstrations:
         )
 
     def states_only(self) -> "Demonstrations":
-        """The same trajectories without their actions, read as they are asked for."""
+        """The same trajectories without their actions and returns, read as they are asked for.
+
+        The expert's mean return stays in the metadata: scores are reported by it.
+        """
+        known = {} if self.expert_return is None else {"expert_return": self.expert_return}
         return Demonstrations(
             lambda: (Trajectory(each.states, each.terminal) for each in self),
             lengths=self._known_lengths,
-            returns=self.returns,
-            metadata=self.metadata,
+            returns=None,
+            metadata=self.metadata | known,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

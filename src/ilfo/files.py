@@ -55,3 +55,11 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def require_new(path: Path) -> None:
+    """A file can be made there, and none would be overwritten; to be asked before any work."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists already; choose another file")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")

@@ -70,6 +70,7 @@ def _scalar(kind: _Dtype, data: bytes) -> Any:
 
 _BUILDERS: dict[str, Callable[..., Any]] = {
     "_codecs encode": _encode,
+    "__builtin__ bytes": bytes,  # without arguments: how old protocols write empty bytes
     "collections OrderedDict": lambda pairs=(): dict(pairs),
     "numpy dtype": _Dtype,
     "numpy.core.multiarray _reconstruct": lambda *_: _Array(),
@@ -99,7 +100,17 @@ def read_pickle(file: IO[bytes]) -> Any:
     """The object of the next pickle in the file."""
     try:
         return _finished(_Reader().read(file))
-    except (IndexError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except RecursionError as error:
+        raise PickleError("it is nested too deeply, or holds itself") from error
+    except (
+        IndexError,
+        MemoryError,
+        OverflowError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:
         raise PickleError(f"it cannot be read as plain data: {error}") from error
 
 

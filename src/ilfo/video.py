@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 
 from ilfo.environments.factory import Factory
 from ilfo.environments.spaces import action_space
+from ilfo.files import require_new
 from ilfo.policies.host import HostPolicy
 from ilfo.randomness import Purpose
 from ilfo.rollout import observe, reset
@@ -22,19 +23,20 @@ def check_path(path: Path) -> None:
     """Before any work."""
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{path} must end in {' or '.join(SUFFIXES)}")
-    if path.exists():
-        raise FileExistsError(f"{path} exists already; choose another file")
+    require_new(path)
 
 
 def film(
     made: Factory, policy: HostPolicy, path: Path, *, seed: int, expert_return: float | None = None
 ) -> float:
-    """One greedy episode into a file; its return stands in the picture beside the expert's.
+    """One greedy episode into a file; what it has gained so far stands in the picture beside the
+    expert's return. The return of the whole episode is returned.
 
-    The film is as long as the episode, 20 seconds at most; the return is the whole episode's.
+    The film is as long as the episode, 20 seconds at most.
     """
     check_path(path)
-    os.environ.setdefault("MUJOCO_GL", "egl")  # needs no display
+    os.environ.setdefault("MUJOCO_GL", "egl")  # neither needs a display
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     environment = made.make(render_mode="rgb_array")
     every = max(round(_rate(environment) / FRAMES_PER_SECOND), 1)
     actions = action_space(made.action_space)
@@ -48,6 +50,8 @@ def film(
         observation, reward, ends, stops, _ = environment.step(action)
         state, total = observe(observation)[None], total + float(reward)
         done, step = ends or stops, step + 1
+    if len(frames) < SECONDS * FRAMES_PER_SECOND:
+        frames.append(_labelled(environment.render(), total, expert_return))
     environment.close()
     imageio.imwrite(path, np.stack(frames), duration=1000 / FRAMES_PER_SECOND, loop=0)
     return total

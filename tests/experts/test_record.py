@@ -129,7 +129,6 @@ def task():
     yield Task(
         name="counting",
         environment=name,
-        horizon=HORIZON,
         observation="a number that grows and one that stays",
         reward="the first",
         terminal=lambda state: state[0] >= LIMIT,

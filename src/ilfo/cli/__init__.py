@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         MissingExtraError,
         gymnasium.error.Error,
     ) as error:
-        Console(stderr=True).print(
+        Console(stderr=True, emoji=False).print(
             f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
         )
         sys.exit(2)

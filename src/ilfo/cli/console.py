@@ -2,4 +2,4 @@
 
 from rich.console import Console
 
-console = Console()
+console = Console(emoji=False)

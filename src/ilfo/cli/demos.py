@@ -1,20 +1,23 @@
 """Commands on demonstrations and the experts that give them."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
 from ilfo import machine
+from ilfo.checks import require_at_least
 from ilfo.cli.console import console
-from ilfo.demonstration_files import PICKLES
-from ilfo.demonstration_picture import draw_demonstrations
+from ilfo.demonstration_files import PICKLES, check_new
+from ilfo.demonstration_picture import check_picture, draw_demonstrations
 from ilfo.demonstrations import Demonstrations
 from ilfo.describe import describe
 from ilfo.environments.factory import factory
 from ilfo.environments.tasks import find_task
 from ilfo.experts.actors import find_actor, play_actor
 from ilfo.experts.record import train_and_record, with_card
+from ilfo.machine import commit
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Inspect:
     """Also draw state distributions and the first trajectories: FILE.png."""
 
     def run(self) -> None:
+        if self.picture is not None:
+            check_picture(self.picture)
         demonstrations = Demonstrations.load(self.file)
         console.print(describe(demonstrations), markup=False, highlight=False)
         if self.picture is not None:
@@ -44,12 +49,14 @@ class Convert:
     """File for the demonstrations; must not exist."""
     horizon: int | None = None
     """For a list of episodes: the longest one that was allowed; ended there, its time was over."""
+    terminal: bool | None = None
+    """For a list of episodes that does not say it: whether the shorter ones ended in their last
+    states or were cut off."""
     actions: bool = False
     """Keep the actions too; by default only states are."""
 
     def run(self) -> None:
-        if self.out.exists():
-            raise FileExistsError(f"{self.out} exists already; choose another file")
+        check_new(self.out)
         demonstrations = self._read()
         demonstrations.save(self.out)
         console.print(describe(demonstrations), markup=False, highlight=False)
@@ -62,7 +69,9 @@ class Convert:
                 "say how long an episode of a list could be, so that its end is told from a time "
                 "limit: --horizon"
             )
-        return Demonstrations.from_episodes(self.source, horizon=self.horizon, actions=self.actions)
+        return Demonstrations.from_episodes(
+            self.source, horizon=self.horizon, terminal=self.terminal, actions=self.actions
+        )
 
 
 @dataclass(frozen=True)
@@ -86,17 +95,27 @@ class Record:
     """Act without randomness, where the policy has any."""
 
     def run(self) -> None:
-        if self.out.exists():
-            raise FileExistsError(f"{self.out} exists already; choose another file")
-        if self.episodes < 1:
-            raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
+        check_new(self.out)
+        require_at_least(self, 1, "episodes")
         made = factory(self.env, self.horizon)
-        actor = find_actor(self.policy, made, greedy=self.greedy)
+        actor = find_actor(self.policy, made, seed=self.seed, greedy=self.greedy)
         played = list(play_actor(made.make(), actor, episodes=self.episodes, seed=self.seed))
-        card = {"policy": self.policy, "greedy": self.greedy}
+        card = {
+            "policy": self.policy,
+            "greedy": self.greedy,
+            "commit": commit(),
+            "rebuild": shlex.join(self._command()),
+        }
         demonstrations = with_card(made, played, self.seed, card)
         demonstrations.save(self.out)
         console.print(describe(demonstrations), markup=False, highlight=False)
+
+    def _command(self) -> list[str]:
+        command = ["ilfo", "demos", "record", "--policy", self.policy, "--env", self.env]
+        command += ["--episodes", str(self.episodes), "--seed", str(self.seed), "--out", "FILE"]
+        if self.horizon is not None:
+            command += ["--horizon", str(self.horizon)]
+        return command + (["--greedy"] if self.greedy else [])
 
 
 @dataclass(frozen=True)
@@ -113,7 +132,9 @@ class TrainExpert:
     """Trajectories to record."""
 
     def run(self) -> None:
-        machine.set_up()
         task = find_task(self.task)
+        check_new(self.out)
+        require_at_least(self, 1, "episodes")
+        machine.set_up()
         seed = task.expert_seed if self.seed is None else self.seed
         train_and_record(task, self.out, seed, self.episodes, console)

@@ -11,8 +11,10 @@ from rich.table import Table
 from ilfo import machine
 from ilfo.cli.console import console
 from ilfo.components import DYNAMICS
+from ilfo.demonstrations import Demonstrations
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.evaluate import mean_return
+from ilfo.experiments.analysis import as_markdown, as_table
 from ilfo.launch import METHODS, Order, load_best, resume, start
 from ilfo.logging import Progress
 from ilfo.policies.host import HostPolicy
@@ -157,7 +159,16 @@ class Evaluate:
 class Tasks:
     """Tell what the tasks are that ship with demonstrations."""
 
+    experts: bool = False
+    """Only what the cards of their demonstrations say of the experts."""
+    markdown: bool = False
+    """That table for a page of documentation instead of a terminal."""
+
     def run(self) -> None:
+        if self.experts or self.markdown:
+            rows = expert_rows()
+            print(as_markdown(rows)) if self.markdown else console.print(as_table(rows))
+            return
         for task in TASKS.values():
             table = Table(show_header=False, box=None, title=task.name, title_justify="left")
             ends = " ".join((task.terminal.__doc__ or "").split())
@@ -194,6 +205,28 @@ class Settings:
         preset = find_preset(self.preset, self.method)
         chosen = preset(find_task(self.task) if self.task else None)
         console.print(settings_table(chosen))
+
+
+def expert_rows() -> list[tuple[str, ...]]:
+    """A header, then a row per task."""
+    rows: list[tuple[str, ...]] = [
+        ("task", "expert", "greedy", "random", "samples", "time", "seed")
+    ]
+    for task in TASKS.values():
+        card = Demonstrations.load(task.path).metadata
+        training = card["training"]
+        rows.append(
+            (
+                f"`{task.name}`",
+                f"{card['expert_return']:.1f} ± {card['expert_return_std']:.1f}",
+                f"{card['expert_return_greedy']:.1f}",
+                f"{card['random_return']:.1f}",
+                f"{training['samples']:,}",
+                f"{training['seconds']:.0f} s",
+                str(card["seed"]),
+            )
+        )
+    return rows
 
 
 def _preset(task: Task) -> str:

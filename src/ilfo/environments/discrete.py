@@ -1,6 +1,7 @@
 """Box actions from a grid, for methods and papers that need numbered ones."""
 
 import itertools
+import operator
 from collections.abc import Sequence
 
 import gymnasium as gym
@@ -24,8 +25,11 @@ class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
         if not isinstance(box, gym.spaces.Box) or not box.is_bounded():
             raise ValueError(f"action space is {box}, but only a bounded Box can be discretised")
         low, high = box.low.ravel(), box.high.ravel()
-        counts = [bins] * len(low) if isinstance(bins, int) else list(bins)
-        if len(counts) != len(low) or min(counts) < 1:
+        try:
+            counts = [operator.index(each) for each in np.broadcast_to(bins, low.shape).tolist()]
+        except (TypeError, ValueError):
+            counts = []
+        if len(counts) != len(low) or min(counts) < 1 or np.asarray(bins).dtype == bool:
             raise ValueError(
                 f"bins is {bins}, but must be a positive number, or one for each of the "
                 f"{len(low)} dimensions of the action"
@@ -40,4 +44,6 @@ class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
         self.action_space = gym.spaces.Discrete(len(self.points))
 
     def action(self, action: int) -> np.ndarray:
+        if not self.action_space.contains(action):
+            raise ValueError(f"the action is {action!r}, but must be one of {self.action_space}")
         return self.points[action]

@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import os
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,14 +29,28 @@ def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) ->
         observation, _ = environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))
         states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
         while not (ends or stops):
-            actions.append(act(observation))
+            actions.append(executable(environment.action_space, act(observation)))
             observation, reward, ends, stops, _ = environment.step(actions[-1])
             states.append(observe(observation))
             rewards.append(float(reward))
         yield Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
 
 
-def find_actor(source: str, made: Factory, *, greedy: bool = False) -> Actor:
+def executable(space: gym.Space, action: Any) -> Any:
+    """The action as the environment will execute it: inside its Box. Anything else is refused."""
+    if isinstance(space, gym.spaces.Box):
+        try:
+            found = np.asarray(action, space.dtype)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.shape == space.shape and np.isfinite(found).all():
+            return np.clip(found, space.low, space.high)
+    elif action is not None and space.contains(action):
+        return action
+    raise ValueError(f"the policy gave the action {action!r}, but the environment takes {space}")
+
+
+def find_actor(source: str, made: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
     """By what `source` says: a run directory, an agent's .npz, ALGORITHM:FILE.zip of
     Stable-Baselines3, or package.module:function."""
     path = Path(source)
@@ -44,16 +60,29 @@ def find_actor(source: str, made: Factory, *, greedy: bool = False) -> Actor:
         return _predicting(load_agent(path), greedy)
     first, colon, rest = source.partition(":")
     if colon and rest.endswith(".zip"):
-        return _predicting(load_sb3(first, Path(rest), made), greedy)
+        model = load_sb3(first, Path(rest), made)
+        model.set_random_seed(seed)
+        return _predicting(model, greedy)
     if colon:
-        try:
-            return getattr(importlib.import_module(first), rest)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"there is no function {source}: {error}") from error
+        return _function(source, first, rest)
     raise ValueError(
         f"policy is {source!r}, but must be a run directory, an agent's .npz, ALGORITHM:FILE.zip "
         "of Stable-Baselines3 (ppo:expert.zip), or package.module:function"
     )
+
+
+def _function(source: str, module: str, name: str) -> Actor:
+    """Of any module that Python finds, also in the current folder."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"there is no function {source}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    if not callable(found):
+        raise ValueError(f"{source} is a {type(found).__name__}, not a function")
+    return found
 
 
 def _predicting(agent: Any, greedy: bool) -> Actor:

@@ -57,7 +57,7 @@ def train_and_record(
             "samples": progress.samples,
             "seconds": round(time.perf_counter() - began, 1),
             "plan": to_dict(plan.planner, {}) | {"streams": plan.streams},
-            "curve": curve[:: max(len(curve) // 100, 1)],
+            "curve": thinned(curve),
         },
     }
     demonstrations = record(made, progress.policy, seed=seed, episodes=episodes, card=card)
@@ -65,6 +65,12 @@ def train_and_record(
     console.print(
         f"recorded {episodes} trajectories, mean return {demonstrations.expert_return:.1f}"
     )
+
+
+def thinned(curve: list[list[float]], points: int = 100) -> list[list[float]]:
+    """About as many of its points, the last among them."""
+    kept = curve[:: max(len(curve) // points, 1)]
+    return kept if kept[-1] == curve[-1] else [*kept, curve[-1]]
 
 
 def _confirmed(task: Task, made: Factory, policy: AbstractPolicy, seed: int) -> bool:
