@@ -228,3 +228,41 @@ def test_any_objects_are_kept_or_refused_with_a_reason(given_, actions):
         assert told.startswith("trajectory ") or "no trajectories" in told
         return
     assert len(demos) == len(given_)
+
+
+def test_a_parquet_file_of_the_same_layout(tmp_path):
+    import pyarrow.parquet
+
+    demos = example()
+    rows = recorded(demos)
+    held = {
+        "obs": [np.asarray(each.obs).tolist() for each in rows],
+        "acts": [np.asarray(each.acts).tolist() for each in rows],
+        "infos": [["never read"]] * len(rows),
+        "terminal": [each.terminal for each in rows],
+        "rews": [np.asarray(each.rews).tolist() for each in rows],
+    }
+    pyarrow.parquet.write_table(pa.table(held), tmp_path / "saved.parquet")
+    found = Demonstrations.load(tmp_path / "saved.parquet", actions=True)
+    for mine, theirs in zip(demos, found, strict=True):
+        np.testing.assert_array_equal(mine.states, theirs.states)
+        np.testing.assert_array_equal(mine.actions, theirs.actions)
+        assert mine.terminal == theirs.terminal
+    np.testing.assert_allclose(found.returns, demos.returns)
+
+
+def test_a_folder_of_splits(tmp_path):
+    folder = tmp_path / "all"
+    folder.mkdir()
+    (folder / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    save(folder / "train", recorded(example()))
+    assert Demonstrations.load(folder).count() == example().count()
+    save(folder / "test", recorded(example()))
+    with pytest.raises(DemonstrationError, match="holds the splits test, train; choose one"):
+        Demonstrations.load(folder)
+
+
+def test_rows_that_are_dicts(tmp_path):
+    rows = [{"obs": each.obs, "terminal": each.terminal} for each in recorded(example())]
+    found = Demonstrations.from_trajectories(rows)
+    assert [t.states.tobytes() for t in found] == [t.states.tobytes() for t in example()]

@@ -300,3 +300,12 @@ def test_every_finite_state_survives_a_file(tmp_path_factory, values, suffix):
     path = WRITERS[suffix](tmp_path_factory.getbasetemp() / f"values{suffix}", table)
     (kept,) = Demonstrations.from_table(path, terminal=False)
     assert np.array_equal(kept.states[:, 0], values)
+
+
+@pytest.mark.parametrize("name", ["Reward", "rewards", "done", "truncated", "acts", "t", "Episode"])
+def test_columns_that_look_like_something_else_are_not_taken_for_states(name):
+    table = {"episode": [0, 0], "x": [0.0, 1.0], name: [0.0, 1.0]}
+    with pytest.raises(ValueError, match=f"column {name!r} looks like something else"):
+        Demonstrations.from_table(table, terminal=False)
+    for states, dim in ((["x"], 1), (["x", name], 2)):
+        assert Demonstrations.from_table(table, states=states, terminal=False).dim == dim

@@ -161,6 +161,35 @@ def test_endings_are_judged_after_the_noise():
     assert 20 < sum(verdicts) < 180
 
 
+def test_reacher_by_hand():
+    environment = gym.make("ilfo/Reacher-v0")
+    environment.reset(seed=1)
+    torques = np.linspace(-1, 1, 5)
+    for number in (0, 7, 12, 24):
+        observation, reward, *_ = environment.step(number)
+        data = environment.unwrapped.data
+        angles, target = data.qpos[:2], data.qpos[2:4]
+        away = (data.body("fingertip").xpos - data.body("target").xpos)[:2]
+        expected = [*np.cos(angles), *np.sin(angles), *target, *data.qvel[:2], *away]
+        np.testing.assert_allclose(observation, expected, atol=1e-6)
+        torque = np.array([torques[number // 5], torques[number % 5]])
+        assert reward == pytest.approx(-np.linalg.norm(away) - (torque**2).sum(), abs=1e-6)
+
+
+def test_swimmer_by_hand():
+    environment = gym.make("ilfo/Swimmer-v0")
+    environment.reset(seed=1)
+    data = environment.unwrapped.data
+    for action in ([1.0, -1.0], [0.3, 0.2]):
+        before, start = data.qpos[0], data.time
+        observation, reward, *_ = environment.step(np.array(action, np.float32))
+        speed = (data.qpos[0] - before) / (data.time - start)
+        assert data.time - start == pytest.approx(10 * environment.unwrapped.model.opt.timestep)
+        np.testing.assert_allclose(observation, [*data.qpos[2:], *data.qvel], atol=1e-6)
+        cost = 1e-4 * (np.array(action) ** 2).sum()
+        assert reward == pytest.approx(2.5 * (speed - cost), abs=1e-6)
+
+
 class TestDiscretise:
     def test_numbers_the_grid_with_its_corners(self):
         wrapper = Discretise(gym.make("Pendulum-v1"), 5)
@@ -190,3 +219,17 @@ class TestDiscretise:
     def test_what_cannot_be_numbered_is_refused(self, name, bins, message):
         with pytest.raises(ValueError, match=message):
             Discretise(gym.make(name), bins)
+
+    @pytest.mark.parametrize("bins", [0, -1, 2.5, True, (2, 3), (2.0,), "x"])
+    def test_bins_that_make_no_sense(self, bins):
+        with pytest.raises(ValueError, match=r"bins is .*, but must be a positive number"):
+            Discretise(gym.make("Pendulum-v1"), bins)
+
+    def test_a_count_may_be_of_numpy(self):
+        assert Discretise(gym.make("Pendulum-v1"), np.int64(3)).action_space.n == 3
+
+    def test_numbers_outside_the_grid_are_refused(self):
+        wrapper = Discretise(gym.make("Pendulum-v1"), 3)
+        for number in (-1, 3):
+            with pytest.raises(ValueError, match=f"the action is {number}, but must be one of"):
+                wrapper.action(number)

@@ -1,10 +1,14 @@
+from pathlib import Path
+
 import gymnasium as gym
 import jax
 import numpy as np
 import pytest
 
+from ilfo.cli.runs import expert_rows
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.tasks import TASKS, find_task
+from ilfo.experiments.analysis import as_markdown
 
 
 def random_episodes(name: str, episodes: int):
@@ -72,3 +76,9 @@ def test_fewer_demonstrations_are_the_first_ones():
 def test_an_unknown_task_is_named_beside_those_there_are():
     with pytest.raises(ValueError, match=r"unknown task 'pong'.*cartpole"):
         find_task("pong")
+
+
+def test_the_page_of_tasks_has_the_cards_numbers():
+    """`ilfo tasks --markdown` makes the table."""
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    assert as_markdown(expert_rows()) in page

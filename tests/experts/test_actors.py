@@ -84,6 +84,7 @@ def test_the_command_records_a_function(tmp_path, capsys):
         ("nothing", "policy is 'nothing', but must be"),
         ("no.module:act", "there is no function no.module:act"),
         ("math:nothing", "there is no function math:nothing"),
+        ("math:pi", "math:pi is a float, not a function"),
         ("chess:x.zip", "has no algorithm 'chess'"),
         ("ppo:missing.zip", "there is no file missing.zip"),
     ],
@@ -104,3 +105,64 @@ def test_a_model_of_another_environment_is_refused(sb3_files):
     assert isinstance(other.make(), gym.Env)
     with pytest.raises(ValueError, match="cannot be read as ppo with an MlpPolicy for Mountain"):
         find_actor(f"ppo:{sb3_files / 'ppo.zip'}", other)
+
+
+@pytest.mark.parametrize(
+    ("env", "action"),
+    [
+        ("CartPole-v1", None),
+        ("CartPole-v1", 7),
+        ("CartPole-v1", 0.5),
+        ("Pendulum-v1", 1.0),
+        ("Pendulum-v1", [1.0, 1.0]),
+        ("Pendulum-v1", [np.nan]),
+        ("Pendulum-v1", "left"),
+    ],
+)
+def test_actions_that_cannot_be_executed_are_refused(env, action):
+    with pytest.raises(ValueError, match=r"the policy gave the action .* takes (Discrete|Box)"):
+        list(play_actor(factory(env).make(), lambda _: action, episodes=1, seed=0))
+
+
+def test_what_is_recorded_is_what_was_executed():
+    (episode,) = play_actor(factory("Pendulum-v1").make(), lambda _: [50.0], episodes=1, seed=0)
+    assert (episode.actions == 2.0).all()
+    assert episode.actions.dtype == np.float32
+
+
+def test_a_stochastic_model_of_sb3_follows_the_seed(sb3_files):
+    def play(seed):
+        actor = find_actor(f"ppo:{sb3_files / 'ppo.zip'}", CARTPOLE, seed=seed)
+        return [e.actions.tolist() for e in play_actor(CARTPOLE.make(), actor, episodes=3, seed=0)]
+
+    assert play(0) == play(0)
+    assert play(0) != play(1)
+
+
+def test_a_function_in_the_current_folder_is_found(tmp_path, monkeypatch):
+    (tmp_path / "mine_alone.py").write_text("def act(observation):\n    return 0\n")
+    monkeypatch.chdir(tmp_path)
+    assert find_actor("mine_alone:act", CARTPOLE)(None) == 0
+
+
+def test_the_command_checks_everything_before_it_plays(tmp_path, capsys):
+    command = ["demos", "record", "--policy", "no.module:act", "--env", "CartPole-v1"]
+    for out, more, message in (
+        ("new.csv", [], "new.csv must end in .npz"),
+        ("nowhere/new.npz", [], "there is no folder"),
+        ("new.npz", ["--episodes", "0"], "episodes is 0"),
+    ):
+        with pytest.raises(SystemExit):
+            main([*command, "--out", str(tmp_path / out), *more])
+        assert message in capsys.readouterr().err
+
+
+def test_a_recording_says_how_to_make_it_again(tmp_path):
+    out = tmp_path / "demos.npz"
+    command = ["demos", "record", "--policy", "tests.experts.test_actors:right"]
+    main([*command, "--env", "CartPole-v1", "--episodes", "2", "--horizon", "9", "--out", str(out)])
+    rebuild = Demonstrations.load(out).metadata["rebuild"].split()
+    again = tmp_path / "again.npz"
+    main([str(again) if word == "FILE" else word for word in rebuild[1:]])
+    states = lambda path: [each.states.tobytes() for each in Demonstrations.load(path)]
+    assert states(again) == states(out)
