@@ -2,7 +2,8 @@
 
 In the bandit of `ilfo.theory.bandit` a demonstration with its action names the best arm: behaviour
 cloning from one of them has no regret, however many actions there are. Without actions the worst
-regret over gaps grows like √A, even for optimism and with the best mean known.
+regret over gaps grows like √A, even for optimism and with the best mean known. Of A arms a share
+1 − 1/A is wrong: with few arms regret grows faster than √A by that factor.
 """
 
 from dataclasses import dataclass
@@ -27,18 +28,21 @@ class Actions(Study):
     """Rounds T."""
     repetitions: int = 1000
     """Independent repetitions of every regret."""
-    largest: int = 32
-    """Largest A; the others are halves of it, down to 2."""
+    fewest: int = 8
+    """Smallest A; each other is twice the last."""
+    amounts: int = 5
+    """How many values of A."""
 
     def __post_init__(self):
-        if self.largest < 4 or self.rounds <= self.largest or self.repetitions < 2:
+        largest = self.fewest * 2 ** (self.amounts - 1)
+        if min(self.fewest, self.amounts, self.repetitions) < 2 or self.rounds <= largest:
             raise ValueError(
-                f"A up to {self.largest} in {self.rounds} rounds, {self.repetitions} repetitions: "
-                "A must reach 4, with more rounds than arms and two repetitions"
+                f"A from {self.fewest} to {largest} in {self.rounds} rounds, {self.repetitions} "
+                "repetitions: at least two of each are needed, and more rounds than arms"
             )
 
     def measure(self):
-        counts = [2**k for k in range(1, self.largest.bit_length())]
+        counts = [self.fewest * 2**k for k in range(self.amounts)]
         keys = iter(jax.random.split(jax.random.key(self.seed), 3 * len(counts)))
         rows, slopes, rng = [], [], np.random.default_rng(self.seed)
         for arms in counts:
@@ -50,8 +54,10 @@ class Actions(Study):
                 gap = means.argmax()
                 rows.append(self._row(name, arms, means[gap], errors[gap], GAPS[gap]))
             draws = normal_draws(mean, error, rng).max(-1)
-            fitted = slope_with_interval(np.array(counts), mean.max(-1), draws)
-            slopes.append({"learner": name, "theory": 0.5} | fitted._asdict())
+            wrong = 1 - 1 / np.array(counts)
+            for label, part in (("regret", 1.0), ("regret/(1 − 1/A)", wrong)):
+                fitted = slope_with_interval(np.array(counts), mean.max(-1) / part, draws / part)
+                slopes.append({"learner": name, "of": label, "theory": 0.5} | fitted._asdict())
         return {"regret": rows, "slopes": slopes}
 
     def _cloned(self, arms, key):

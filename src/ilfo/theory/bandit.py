@@ -33,6 +33,9 @@ class Known(NamedTuple):
     """Normal draws."""
 
 
+LANES = 8192
+"""Bandits that are played at once."""
+
 Algorithm = Callable[[Known], Int[Array, ""]]
 
 
@@ -88,17 +91,27 @@ def regret(
 ) -> Float[Array, "repetitions n"]:
     """Of `algorithm` over T rounds on each of n problems, in independent repetitions.
 
-    Every arm is drawn once at first. Arms are the first axis of all arrays, so that a processor
-    works on many repetitions at once.
+    Every arm is drawn once at first. Repetitions come in portions that fit a processor's cache.
     """
+    portion = min(max(LANES // means.shape[0], 1), repetitions)
+    keys = jax.random.split(key, -(-repetitions // portion))
+    found = jax.lax.map(lambda k: _portion(algorithm, means, share, rounds, portion, k), keys)
+    return found.reshape(-1, means.shape[0])[:repetitions]
+
+
+def _portion(algorithm, means, share, rounds, repetitions, key) -> Float[Array, "repetitions n"]:
+    """Arms are the first axis of all arrays, so that a processor works on many lanes at once."""
     problems, arms = means.shape
     lanes = repetitions * problems
-    every = lambda x: jnp.tile(x, repetitions)
     mean = jnp.tile(means.T, repetitions)
     gaps = mean.max(0) - mean
     decide = jax.vmap(algorithm, in_axes=-1)
     needs_noise = algorithm is thompson
-    constants = (mean.max(0), jnp.full(lanes, rounds, jnp.float32), every(share))
+    constants = (
+        mean.max(0),
+        jnp.full(lanes, rounds, jnp.float32),
+        jnp.tile(share, repetitions),
+    )
 
     def step(index, carry):
         counts, sums, total = carry

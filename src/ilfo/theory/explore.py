@@ -35,7 +35,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "matching with bonus": matching,
 }
 GAPS = 2.0 ** -np.arange(0, 5.25, 0.5)
-SHARES = 2.0 ** -np.arange(2.0, 8.0)
+SHARES = 2.0 ** -np.arange(2.5, 7.0, 0.5)
 RATES = {"epsilon-greedy": 2 / 3, "optimism": 1 / 2, "matching with bonus": 1 / 2, "greedy": 1.0}
 
 
