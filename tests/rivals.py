@@ -45,7 +45,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
 STEP = 2 * HORIZON
 """Online samples of one iteration, of the methods that take any."""
 RIVALS = tuple(name for name in METHODS if name != "mobile")
-ONLINE_RIVALS = tuple(name for name in RIVALS if METHODS[name].needs.environment)
 STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].needs.actions)
 
 
