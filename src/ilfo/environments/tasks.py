@@ -126,7 +126,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=3000.0,
             demonstrations=10,
-            budget=80_000,
+            budget=120_000,
         ),
         Task(
             name="walker2d",
