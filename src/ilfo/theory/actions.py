@@ -30,7 +30,7 @@ class Actions(Study):
     """Independent repetitions of every regret."""
     fewest: int = 8
     """Smallest A; each other is twice the last."""
-    amounts: int = 5
+    amounts: int = 4
     """How many values of A."""
 
     def __post_init__(self):
