@@ -24,7 +24,7 @@ GAPS = 2.0 ** -np.arange(0, 4.25, 0.5)
 class Actions(Study):
     """With actions one demonstration suffices; without, regret grows as the root of A."""
 
-    rounds: int = 4096
+    rounds: int = 2048
     """Rounds T."""
     repetitions: int = 1000
     """Independent repetitions of every regret."""
