@@ -12,8 +12,9 @@ from rich.console import Console
 
 from ilfo import machine
 from ilfo.cli import COMMANDS, main, runs
+from ilfo.components import DYNAMICS
 from ilfo.divergence import DivergenceError
-from ilfo.launch import METHODS
+from ilfo.launch import METHODS, Order
 from ilfo.mobile import Settings
 from ilfo.settings_help import field_texts, walk
 from tests.small import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
@@ -212,6 +213,12 @@ def test_settings_come_with_their_texts():
     assert found["planner"][0] == "TRPO"
     assert found["planner.kl"][1] == "Bound on the mean KL divergence of a step."
     assert list(found)[:2] == ["dynamics", "dynamics.members"]
+
+
+@pytest.mark.parametrize("name", DYNAMICS)
+def test_dynamics_by_their_short_names(name):
+    order = Order(changes=runs._dynamics(name))
+    assert type(order.settings().dynamics) is DYNAMICS[name]
 
 
 # Mistakes --------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.dynamics.tabular import Tabular
 from ilfo.theory.matching import Matching, best_response, divergence, linear_programme, objective
 from ilfo.theory.mdp import evaluate, occupancy, plan, random_mdp, random_policy
 
@@ -83,3 +85,28 @@ def test_optimism_whenever_the_model_is_calibrated(seed):
         assert evaluate(model, cost - bonus, policy) <= value + 1e-12
         above += evaluate(model, cost, policy) > value
     assert above > 20
+
+
+@pytest.mark.parametrize("form", ["paper", "weissman"])
+def test_optimism_of_counts_that_cover_the_truth(form):
+    """Lemma 1 for the counted model and its own σ, in every draw whose σ covers the error."""
+    covered = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        true = random_mdp(3, 2, 4, rng, spread=0.5)
+        counts = np.stack(
+            [[rng.multinomial(200, row) for row in rows] for rows in true.transitions]
+        )
+        counted = Tabular(jnp.asarray(counts, jnp.int32), jnp.array(5), 0.1, form)
+        model = true._replace(transitions=np.asarray(counted.transitions, float))
+        widths = np.asarray(counted.widths, float)
+        error = np.abs(model.transitions - true.transitions).sum(-1)
+        if (error > widths).any():
+            continue
+        covered += 1
+        assert (widths < 2).all()
+        for _ in range(20):
+            policy, f = random_policy(true, rng), rng.uniform(size=(3, 1))
+            optimistic = evaluate(model, f - true.horizon * widths, policy)
+            assert optimistic <= evaluate(true, np.repeat(f, 2, axis=1), policy) + 1e-6
+    assert covered > 10

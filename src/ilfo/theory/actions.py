@@ -24,13 +24,13 @@ GAPS = 2.0 ** -np.arange(0, 4.25, 0.5)
 class Actions(Study):
     """With actions one demonstration suffices; without, regret grows as the root of A."""
 
-    rounds: int = 4096
+    rounds: int = 2048
     """Rounds T."""
     repetitions: int = 1000
     """Independent repetitions of every regret."""
     fewest: int = 8
     """Smallest A; each other is twice the last."""
-    amounts: int = 5
+    amounts: int = 4
     """How many values of A."""
 
     def __post_init__(self):

@@ -33,8 +33,8 @@ class Known(NamedTuple):
     """Normal draws."""
 
 
-LANES = 8192
-"""Bandits that are played at once."""
+CELLS = 32768
+"""Arms of all the bandits that are played at once."""
 
 Algorithm = Callable[[Known], Int[Array, ""]]
 
@@ -93,7 +93,7 @@ def regret(
 
     Every arm is drawn once at first. Repetitions come in portions that fit a processor's cache.
     """
-    portion = min(max(LANES // means.shape[0], 1), repetitions)
+    portion = min(max(CELLS // means.size, 1), repetitions)
     keys = jax.random.split(key, -(-repetitions // portion))
     found = jax.lax.map(lambda k: _portion(algorithm, means, share, rounds, portion, k), keys)
     return found.reshape(-1, means.shape[0])[:repetitions]

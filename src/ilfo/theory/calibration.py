@@ -32,6 +32,8 @@ from ilfo.types import Transition
 DIM, ASKED, NEW, COUNTED = 2, 64, 2, 20
 """Dimensions of a continuous state, steps asked about, transitions per fit, of counts."""
 BOX, TWO = BoxActions((-1.0,), (1.0,), (1,)), DiscreteActions(2)
+PORTION = 100
+"""Repetitions that are computed at once."""
 FITS = 10
 """All that the exact process has room for."""
 MEMBERS, INPUTS = 20, 4
@@ -67,6 +69,13 @@ def largest_ratio(make: Callable[[Array], World], fits: int, key: Array) -> Floa
 
     _, ratios = jax.lax.scan(step, arrays, jax.random.split(run_key, fits))
     return ratios.max()
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _ratios(one: Callable[[Array], Array], keys: Array) -> Float[Array, " repetitions"]:
+    """Vmapped in portions: XLA's CPU threads may wait for each other for ever in decompositions
+    of thousands of matrices at once."""
+    return jax.lax.map(one, keys, batch_size=PORTION)
 
 
 def tabular(form: Any, states: int, even: bool, delta: float):
@@ -234,8 +243,7 @@ class Calibration(Study):
         for (name, setting), make in cases(self.delta).items():
             key = jax.random.fold_in(jax.random.key(self.seed), len(rows))
             keys = jax.random.split(key, self.repetitions)
-            run = jax.jit(jax.vmap(functools.partial(largest_ratio, make, self.fits)))
-            ratios = np.asarray(run(keys))
+            ratios = np.asarray(_ratios(functools.partial(largest_ratio, make, self.fits), keys))
             covered = int((ratios <= 1 + 1e-5).sum())
             around = binomtest(covered, self.repetitions).proportion_ci()
             rows.append(

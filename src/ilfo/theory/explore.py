@@ -45,7 +45,7 @@ class Explore(Study):
 
     arms: int = 4
     """Actions A."""
-    repetitions: int = 2000
+    repetitions: int = 1000
     """Independent repetitions of every regret."""
     longest: int = 16384
     """Largest T; each other is a quarter of the next."""
