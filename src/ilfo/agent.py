@@ -32,6 +32,10 @@ from ilfo.rollout import collect
 from ilfo.run import versions
 
 
+class LearningWarning(UserWarning):
+    """Learning ended with something that the user should know."""
+
+
 class Agent(Actor):
     """`Agent(environment, demonstrations, settings, seeds=5).learn(30_000)`.
 
@@ -154,7 +158,7 @@ class Agent(Actor):
             for each in callbacks:
                 each.on_end(self)
         for remark in self.remarks():
-            warnings.warn(remark, stacklevel=2)
+            warnings.warn(remark, LearningWarning, stacklevel=2)
         return self
 
     def check_budget(self, total_timesteps: int | None) -> None:

@@ -1,13 +1,14 @@
 """Starting and resuming training runs that leave a directory behind."""
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ilfo import config
-from ilfo.agent import Agent
+from ilfo.agent import Agent, LearningWarning
 from ilfo.baselines.adversarial import GAIL, GAIfO
 from ilfo.baselines.bc import BC
 from ilfo.baselines.bco import BCO
@@ -210,7 +211,9 @@ def _train(agent, order, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
     recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
     try:
-        agent.learn(order.budget, callback=[recorder, *callbacks])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LearningWarning)  # the summary has them
+            agent.learn(order.budget, callback=[recorder, *callbacks])
         return recorder.finish(agent)
     except (DivergenceError, OSError):
         raise
