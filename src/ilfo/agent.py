@@ -24,16 +24,13 @@ from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.divergence import check_log, check_observations
 from ilfo.environments.factory import Environment, Factory, factory
 from ilfo.logging import Callback
+from ilfo.method import LearningWarning
 from ilfo.parallel import OverSeeds
 from ilfo.policies.host import HostPolicy
 from ilfo.problem import offline_problem, state_problem
 from ilfo.randomness import seed_numbers
 from ilfo.rollout import collect
 from ilfo.run import versions
-
-
-class LearningWarning(UserWarning):
-    """Learning ended with something that the user should know."""
 
 
 class Agent(Actor):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ilfo import config
-from ilfo.agent import Agent, LearningWarning
+from ilfo.agent import Agent
 from ilfo.baselines.adversarial import GAIL, GAIfO
 from ilfo.baselines.bc import BC
 from ilfo.baselines.bco import BCO
@@ -21,6 +21,7 @@ from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.logging import Callback
 from ilfo.machine import commit
+from ilfo.method import LearningWarning
 from ilfo.mobile import MobILE
 from ilfo.presets import find_preset
 from ilfo.recorder import Recorder

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from ilfo.agent import LearningWarning
 from ilfo.baselines.bco import BCO
 from ilfo.demonstrations import Demonstrations
 from ilfo.logging import Callback
+from ilfo.method import LearningWarning
 from tests.rivals import STEP, small_rival
 from tests.small import bits
 
