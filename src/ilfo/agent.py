@@ -24,6 +24,7 @@ from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.divergence import check_log, check_observations
 from ilfo.environments.factory import Environment, Factory, factory
 from ilfo.logging import Callback
+from ilfo.method import LearningWarning
 from ilfo.parallel import OverSeeds
 from ilfo.policies.host import HostPolicy
 from ilfo.problem import offline_problem, state_problem
@@ -154,7 +155,7 @@ class Agent(Actor):
             for each in callbacks:
                 each.on_end(self)
         for remark in self.remarks():
-            warnings.warn(remark, stacklevel=2)
+            warnings.warn(remark, LearningWarning, stacklevel=2)
         return self
 
     def check_budget(self, total_timesteps: int | None) -> None:

@@ -1,6 +1,7 @@
 """Starting and resuming training runs that leave a directory behind."""
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.logging import Callback
 from ilfo.machine import commit
+from ilfo.method import LearningWarning
 from ilfo.mobile import MobILE
 from ilfo.presets import find_preset
 from ilfo.recorder import Recorder
@@ -213,7 +215,9 @@ def _train(agent, order, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
     recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
     try:
-        agent.learn(order.budget, callback=[recorder, *callbacks])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LearningWarning)  # the summary has them
+            agent.learn(order.budget, callback=[recorder, *callbacks])
         return recorder.finish(agent)
     except (DivergenceError, OSError):
         raise

@@ -11,6 +11,10 @@ from ilfo.needs import Needs
 from ilfo.problem import Problem
 
 
+class LearningWarning(UserWarning):
+    """Learning ended with something that the user should know."""
+
+
 class Method(abc.ABC):
     method: ClassVar[str]
 

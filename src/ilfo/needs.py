@@ -51,5 +51,5 @@ class Needs:
         if self.states and feature_map is not None:
             raise ValueError(
                 f"{method} has to see the expert's states, but with a feature_map the "
-                "demonstrations hold only a feature of them; choose mobile or gaifo"
+                "demonstrations hold only a feature of them; choose mobile, gail or gaifo"
             )

@@ -8,6 +8,7 @@ import pytest
 from ilfo.baselines.bco import BCO
 from ilfo.demonstrations import Demonstrations
 from ilfo.logging import Callback
+from ilfo.method import LearningWarning
 from tests.rivals import STEP, small_rival
 from tests.small import bits
 
@@ -62,7 +63,7 @@ def test_states_that_were_never_near_are_warned_of(cache_home):
     """The expert stands beyond where CartPole can go."""
     states = np.random.default_rng(0).normal(size=(1, 50, 4)).astype(np.float32) + 30.0
     expert = Demonstrations.from_arrays(states, terminal=False)
-    with pytest.warns(UserWarning, match="covers only 0% of the demonstrated states"):
+    with pytest.warns(LearningWarning, match="covers only 0% of the demonstrated states"):
         agent = small_rival("bco", expert, seeds=1).learn(2 * STEP)
     assert len(agent.remarks()) == 1
 
