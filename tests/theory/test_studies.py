@@ -104,7 +104,7 @@ def test_gain_and_potential_stay_below_their_bounds(written):
     [
         (Explore, {"longest": 16, "lengths": 3}),
         (Explore, {"repetitions": 1}),
-        (STUDIES["actions"], {"rounds": 100}),
+        (STUDIES["actions"], {"rounds": 64}),
         (Tabular, {"longest": 10}),
         (Calibration, {"fits": 11}),
         (Calibration, {"delta": 1.0}),

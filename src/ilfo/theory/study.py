@@ -55,7 +55,7 @@ class Study(abc.ABC):
 
             matplotlib.use("Agg")
             from matplotlib import pyplot
-        here = machine.set_up(1)
+        here, commit = machine.set_up(1), machine.commit()
         began = time.perf_counter()
         tables = self.measure()
         seconds = time.perf_counter() - began
@@ -73,7 +73,7 @@ class Study(abc.ABC):
             "study": self.name,
             "settings": {key: value for key, value in self._settings().items() if key != "out"},
             "seconds": round(seconds, 1),
-            "commit": machine.commit(),
+            "commit": commit,
             "versions": versions(),
         }
         atomic_write_text(out / "study.json", json.dumps(facts | here, indent=1) + "\n")
