@@ -1,0 +1,83 @@
+"""Presets: what they promise, beside the paper's table."""
+
+import pytest
+
+from ilfo.environments.tasks import TASKS, find_task
+from ilfo.launch import Order
+from ilfo.mobile import Settings
+from ilfo.presets import PRESETS, find_preset
+from ilfo.settings_help import differences
+from ilfo.termination import KnownTermination, LearnedTermination
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_task_has_every_preset(name, task):
+    settings = find_preset(name)(task)
+    assert isinstance(settings, Settings)
+    if name == "general":
+        assert isinstance(settings.termination, LearnedTermination)
+    else:
+        assert settings.termination == KnownTermination(task.terminal)
+
+
+def test_general_knows_nothing_of_the_task_and_is_what_unknown_environments_get():
+    known = {repr(find_preset("general")(task)) for task in (*TASKS.values(), None)}
+    assert known == {repr(Settings())}
+    assert find_preset("default")(None) == Settings()
+
+
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_the_papers_presets_are_for_its_tasks_only(name):
+    with pytest.raises(ValueError, match=f"the preset '{name}' is for the paper's tasks only"):
+        find_preset(name)(None)
+
+
+PAPER = {
+    # streams, model's width, passes, buffer, imagined streams, steps, KL, critic's width
+    "cartpole": (2, 64, 20, 10, 2, 3, 0.01, 128),
+    "reacher": (2, 64, 100, 10, 10, 10, 0.01, 128),
+    "swimmer": (2, 512, 100, 10, 4, 20, 0.01, 128),
+    "cartpole-stochastic": (2, 64, 20, 10, 4, 5, 0.01, 32),
+    "hopper": (8, 512, 50, 16, 8, 10, 0.025, 128),
+    "walker2d": (3, 512, 200, 15, 20, 15, 0.025, 128),
+}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_table(name):
+    paper = find_preset("paper")(find_task(name))
+    assert (
+        paper.streams,
+        paper.dynamics.width,
+        paper.dynamics.plan.passes,
+        paper.buffer_horizons,
+        paper.imagined_streams,
+        paper.policy_steps,
+        paper.planner.kl,
+        paper.planner.critic.width,
+    ) == PAPER[name]
+    assert (paper.discriminator.features, paper.discriminator.bandwidth_quantile) == (128, 0.1)
+    assert paper.discriminator.step == (0.67 if name == "swimmer" else 1.0)
+    assert paper.discriminator.input == ("pair" if name == "walker2d" else "state")
+
+
+def test_what_the_authors_do_differently():
+    changed = lambda name: differences(
+        find_preset("authors")(find_task(name)), find_preset("paper")(find_task(name))
+    )
+    shared = {
+        "dynamics.stochastic": "False",
+        "discriminator.features": "512",
+        "discriminator.frequencies": "'uniform'",
+    }
+    assert changed("cartpole") == shared
+    assert changed("hopper") == shared | {"planner.line_search": "False"}
+
+
+def test_an_order_takes_its_preset():
+    order = Order(task="hopper", preset="paper", changes=("weight=0",))
+    assert order.settings().weight == 0
+    assert order.settings().streams == 8
+    with pytest.raises(ValueError, match=r"unknown preset 'best'.*general, paper, authors"):
+        Order(task="hopper", preset="best").settings()
