@@ -137,3 +137,30 @@ def test_fit_reaches_the_returns_of_valid_states() -> None:
     assert fitted.critic(jnp.array([1.0])) == pytest.approx(150, abs=5)
     assert fitted.critic(jnp.array([-1.0])) == pytest.approx(-50, abs=5)
     assert loss < (5 / 200) ** 2
+
+
+def test_estimates_are_cut_off_at_the_largest_cost() -> None:
+    """γ = ½: no value can lie beyond twice the largest cost, in the batch or behind an ending."""
+    spec = GAECritic(discount=0.5, trace=0.0)
+    wild = batch([0, 0], [100, -100], np.array([[1.0, -1.0]]), cut=[(0, 1)])
+    advantage, _ = spec.estimate(value, wild)  # type: ignore[arg-type]
+    np.testing.assert_allclose(advantage, [[1 + 0.5 * 2, -1 - 0.5 * 2]])
+    dear = batch([0, 0], [100, 0], np.array([[1.0, 1.0]]), cut=[(0, 1)], runaway_cost=3.0)
+    advantage, _ = spec.estimate(value, dear)  # type: ignore[arg-type]
+    assert advantage[0, 0] == 1 + 0.5 * 6
+    unseen = batch([0, 0], [100, 0], np.array([[1.0, 50.0]]), cut=[(0, 0)], invalid=[(0, 1)])
+    advantage, _ = spec.estimate(value, unseen)  # type: ignore[arg-type]
+    assert advantage[0, 0] == 1 + 0.5 * 2
+
+
+def test_a_critic_that_feeds_on_itself_stays_bounded() -> None:
+    """Every trajectory is cut and the critic starts far off: its targets do not grow."""
+    spec = GAECritic(discount=0.995, trace=0.97, plan=Passes(passes=3, batch_size=32))
+    state = spec.init(1, Normaliser.identity(1), key=jax.random.key(0))
+    blown = eqx.tree_at(
+        lambda s: s.critic.network.layers[-1].bias, state, replace_fn=lambda b: b + 1e3
+    )
+    steps = np.random.default_rng(0).normal(size=(8, 20))
+    given = batch(steps, steps + 1, np.ones((8, 20)), cut=[(i, 19) for i in range(8)])
+    _, returns = spec.estimate(blown.critic, given)
+    assert np.abs(returns).max() <= 2 / (1 - 0.995)
