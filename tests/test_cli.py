@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from ilfo import machine
 from ilfo.cli import COMMANDS, main, runs
 from ilfo.components import DYNAMICS
+from ilfo.demonstrations import Demonstrations
 from ilfo.divergence import DivergenceError
 from ilfo.launch import METHODS, Order
 from ilfo.mobile import Settings
@@ -231,6 +233,12 @@ MISTAKES = [
     (["train", "bc", "--total-timesteps", "1000"], "bc takes no environment steps to learn"),
     (["train", "bc", *ENV, "--demos", "good.npz"], "bc learns from the expert's actions, but"),
     (["train", "gail", *ENV, *STEPS, "--demos", "good.npz"], "gail learns from the expert's"),
+    (["train", "bc", *ENV, "--demos", "halves.npz"], "must be whole numbers from 0 to 1, one per"),
+    (
+        ["train", "gail", *ENV, *STEPS, "--demos", "halves.npz"],
+        "trajectory 1: the recorded actions",
+    ),
+    (["train", "bc", *ENV, "--demos", "mixed"], "some of the demonstrations hold actions and some"),
     (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
     (["train", "ilpo", "--task", "hopper"], "ilpo needs numbered actions"),
     (["train", "bco", "--preset", "best"], "unknown preset 'best'; there are: default"),
@@ -283,6 +291,12 @@ def test_a_mistake_costs_one_line(arguments, message, demos_file, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     Path("good.npz").write_bytes(demos_file.read_bytes())
     Path("corrupt.npz").write_bytes(demos_file.read_bytes()[:500])
+    states = np.zeros((2, 4, 4), np.float32)
+    acted = [[0, 1, 1], [0, 0.5, 1]]
+    Demonstrations.from_arrays(states, terminal=False, actions=acted).save("halves.npz")
+    Path("mixed").mkdir()
+    Path("mixed/1.npz").write_bytes(Path("halves.npz").read_bytes())
+    Path("mixed/2.npz").write_bytes(demos_file.read_bytes())
     Path("used").mkdir()
     Path("used/photo.jpg").touch()
     before = sorted(tmp_path.rglob("*"))

@@ -72,6 +72,8 @@ def test_some_demonstrations_without_actions_are_refused():
     mixed = [first, type(second)(second.states, second.terminal)]
     with pytest.raises(ValueError, match="some of the demonstrations hold actions and some do not"):
         sample(Demonstrations.stream(lambda: iter(mixed)), 100, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="some do not: trajectory 1 has none"):
+        small_rival("gail", Demonstrations.stream(lambda: iter(mixed)))
 
 
 def test_where_the_expert_never_ends_an_ending_costs_more_than_a_step(cache_home):

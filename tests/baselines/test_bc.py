@@ -100,4 +100,7 @@ def test_actions_that_cannot_be_the_environments(wrong):
     states = np.zeros((1, 4, 4), np.float32)
     expert = Demonstrations.from_arrays(states, terminal=False, actions=[[0, wrong, 1]])
     with pytest.raises(ValueError, match="whole numbers from 0 to 1, one per step"):
-        small_rival("bc", expert).learn()
+        small_rival("bc", expert)
+    with pytest.raises(ValueError, match="trajectory 0: the recorded actions"):
+        small_rival("gail", expert)
+    assert not small_rival("gaifo", expert).demonstrations.has_actions
