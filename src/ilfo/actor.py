@@ -27,6 +27,8 @@ class Actor(Method):
     state: Any
     """The train state; arrays have the axis of seeds. None before learning."""
     _factory: Factory | None
+    _home: str | None
+    """Name of the environment that learning began with."""
 
     def _enter(self) -> None:
         self._stage: list[gym.Env] = []
@@ -39,6 +41,17 @@ class Actor(Method):
         if self._factory is None:
             raise ValueError("this agent was loaded without an environment; pass it to load")
         return self._factory
+
+    def _check_home(self) -> None:
+        """That there is an environment if there was one when learning began, and only then: what
+        is learned, or what chooses among it, would change on the way."""
+        if self._home is not None:
+            _ = self.factory
+        elif self._factory is not None:
+            raise ValueError(
+                "this agent began to learn without an environment, so it cannot go on with one; "
+                "load it without the environment, or start a new agent"
+            )
 
     @property
     def best_seed(self) -> int:

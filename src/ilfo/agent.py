@@ -93,6 +93,7 @@ class Agent(Actor):
             self.problem = state_problem(self._factory, demonstrations.dim, feature_map)
         self.needs.check_problem(self.method, self.problem.actions, feature_map)
         self.needs.check_actions(admitted, self.problem.actions)
+        self._home = self._factory.name if self._factory else None
         self.state: Any = None
         self._finish()
 
@@ -138,6 +139,7 @@ class Agent(Actor):
         iterations. Calling it again with more continues. A method that takes no steps goes on for
         as many iterations as its settings say."""
         self.check_budget(total_timesteps)
+        self._check_home()
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         start = time.perf_counter()
         self._prepare()
@@ -235,7 +237,7 @@ class Agent(Actor):
             "settings": config.to_dict(self.settings, FUNCTIONS),
             "problem": config.to_dict(self.problem, FUNCTIONS),
             "seeds": list(self.seeds),
-            "environment": self._factory.name if self._factory else None,
+            "environment": self._home,
             "versions": versions(),
         }
 
@@ -297,5 +299,6 @@ class Agent(Actor):
         agent.seeds = tuple(meta["seeds"])
         agent.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
         agent._factory, agent._demonstrations, agent.state = None, None, None
+        agent._home = meta["environment"]
         agent._finish()
         return agent

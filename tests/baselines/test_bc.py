@@ -69,6 +69,24 @@ def test_without_an_environment_the_likelihood_chooses(cache_home):
         next(agent.play(agent.policy(0), episodes=1, seed=0))
 
 
+def test_what_chooses_does_not_change_on_the_way(watched, cache_home, tmp_path):
+    """Trained with an environment, it goes on with one; without, it goes on without."""
+    agent, _ = watched
+    agent.save(tmp_path / "with.npz")
+    loaded = BC.load(tmp_path / "with.npz", demonstrations=demonstrations())
+    with pytest.raises(ValueError, match="loaded without an environment; pass it to load"):
+        loaded.learn()
+    assert bits(loaded.state) == bits(agent.state)
+    loaded.save(tmp_path / "again.npz")
+    with pytest.raises(ValueError, match="pass it to load"):
+        BC.load(tmp_path / "again.npz", demonstrations=demonstrations()).learn()
+    offline = small_rival("bc", environment=None, action_space=gym.spaces.Discrete(2)).learn()
+    offline.save(tmp_path / "without.npz")
+    BC.load(tmp_path / "without.npz", demonstrations=demonstrations()).learn()
+    with pytest.raises(ValueError, match="began to learn without an environment"):
+        BC.load(tmp_path / "without.npz", "CartPole-v1", demonstrations()).learn()
+
+
 def test_a_linear_expert_is_recovered_from_a_file_of_its_actions(cache_home):
     """a = K s in the Box's own units, without noise."""
     gain = np.array([[0.4, -0.8]])
