@@ -62,7 +62,13 @@ class Actor(Method):
         """What was chosen for each seed, by that rule or by the first of `choices`."""
         if self.state is None:
             raise ValueError("this agent has not learned anything yet; call learn first")
-        return getattr(self.state, self.choices[rule or next(iter(self.choices))])
+        rule = next(iter(self.choices)) if rule is None else rule
+        if rule not in self.choices:
+            raise ValueError(
+                f"{self.method} has no rule of choice {rule!r}; there are: "
+                f"{', '.join(self.choices)}"
+            )
+        return getattr(self.state, self.choices[rule])
 
     def policy(self, index: int | None = None, rule: str | None = None) -> AbstractPolicy:
         """The policy chosen for a seed (by index); by default the best seed's."""

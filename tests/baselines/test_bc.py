@@ -69,6 +69,11 @@ def test_without_an_environment_the_likelihood_chooses(cache_home):
         next(agent.play(agent.policy(0), episodes=1, seed=0))
 
 
+def test_an_unknown_rule_of_choice_is_named(watched):
+    with pytest.raises(ValueError, match=r"bc has no rule of choice 'nonsense'; .*best-return, he"):
+        watched[0].policy(0, "nonsense")
+
+
 def test_what_chooses_does_not_change_on_the_way(watched, cache_home, tmp_path):
     """Trained with an environment, it goes on with one; without, it goes on without."""
     agent, _ = watched

@@ -57,6 +57,7 @@ def test_without_acting_on_it_the_newest_is_returned(cache_home):
     agent = small_rival("bco", seeds=1).learn(2 * STEP)
     assert bits(agent.choice().policy) == bits(agent.state.learned)
     assert np.isinf(agent.choice().value).all()
+    np.testing.assert_array_equal(agent.choice().iteration, 2)  # all samples have a part in it
 
 
 def test_the_log_tells_accuracy_confidence_and_coverage(watched):
