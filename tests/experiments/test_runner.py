@@ -11,6 +11,7 @@ from ilfo.experiments.analysis import as_markdown, as_table, interval, sweep_row
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_files, run_seed
+from ilfo.mobile import MobILE
 from tests.small import MACHINE, STEP, demonstrations, small_order
 
 
@@ -38,6 +39,9 @@ def test_one_file_per_seed_with_its_curve(ran):
         assert result["order"]["first_seed"] == seed
         seconds = [row["seconds"] for row in result["curve"]]
         assert 0 < seconds[0] < seconds[1]
+        for row in result["curve"]:
+            assert set(MobILE.metrics) < set(row)
+            assert row["model_loss"] > 0
 
 
 def test_a_second_call_changes_nothing_measured(ran):
