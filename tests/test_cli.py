@@ -1,5 +1,6 @@
 """The command line: what is typed arrives, what is printed can be read, mistakes cost one line."""
 
+import io
 import json
 import os
 import re
@@ -110,6 +111,19 @@ def test_plain_lines_without_a_terminal(trained_by_command):
     assert all("MMD to expert" in line and "left" in line for line in lines[:5])
     assert "mobile on CartPole-v1" in lines[5]
     assert f"run directory: {out}" in lines[-1]
+
+
+def test_a_method_without_online_samples_says_the_pass(cache_home, tmp_path, monkeypatch):
+    printed = io.StringIO()
+    monkeypatch.setattr(runs, "console", Console(file=printed, width=200))
+    changes = ["policy.width=8", "policy.depth=1", "passes=4", "every=2", "episodes=1"]
+    main(["train", "bc", "--trajectories", "1", "--out", str(tmp_path / "run"), "--set", *changes])
+    rows = [re.split("[┃│]", line) for line in printed.getvalue().splitlines()]
+    (header,) = [row for row in rows if len(row) > 2 and row[1].strip() == "seed"]
+    (seed,) = [row for row in rows if len(row) > 2 and row[1].strip() == "0"]
+    chosen = json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"][0]
+    assert header[-2].strip() == "chosen at pass"
+    assert int(seed[-2]) == chosen["chosen_iteration"] > 0
 
 
 def test_resuming_with_more(trained_by_command, capsys):
