@@ -119,6 +119,19 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
         assert iterations >= 10 * cell.every
 
 
+def test_mobile_and_its_rivals_meet_on_equal_terms():
+    """The same task, demonstrations, seeds and online budget in every cell of a task."""
+    orders = {cell.name: cell.order for cell in find_sweep("rivals")}
+    for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
+        mobile = orders[f"{task}-mobile"]
+        assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())
+        for method in ("bc", "bco", "gail", "gaifo", "constant"):
+            rival = orders[f"{task}-{method}"]
+            assert rival.budget == (None if method == "bc" else mobile.budget)
+            for name in ("task", "trajectories", "seeds", "first_seed"):
+                assert getattr(rival, name) == getattr(mobile, name)
+
+
 def test_scripted_experts_do_what_they_are_for():
     """The cart is held near x = 1 for whole episodes; the car always reaches its goal."""
     hold = record_hold()
