@@ -88,12 +88,13 @@ def measure(command: list[str], core: int) -> dict[str, list[float]]:
         command,
         env=environment,
         cwd=HERE.parent,
-        check=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        check=False,
+        capture_output=True,
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
         text=True,
     )
+    if ran.returncode:
+        raise SystemExit(f"{' '.join(command)} failed with {ran.returncode}:\n{ran.stderr}")
     return json.loads(ran.stdout.splitlines()[-1])
 
 

@@ -52,9 +52,10 @@ def demonstrations(count: int = 2):
     return find_task("cartpole").load(count, actions=True)
 
 
-def small_rival(method: str, expert=None, environment="CartPole-v1", seeds=2, **more):
-    """An agent of the method, with small settings."""
-    settings = functools.reduce(apply_change, CHANGES[method], find_preset("default", method)(None))
+def small_rival(method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more):
+    """An agent of the method, with small settings and what is changed of them."""
+    preset = find_preset("default", method)(None)
+    settings = functools.reduce(apply_change, (*CHANGES[method], *changes), preset)
     expert = demonstrations() if expert is None else expert
     return METHODS[method](environment, expert, settings, seeds=seeds, horizon=HORIZON, **more)
 

@@ -1,5 +1,6 @@
 """The command line: what is typed arrives, what is printed can be read, mistakes cost one line."""
 
+import io
 import json
 import os
 import re
@@ -7,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from ilfo import machine
 from ilfo.cli import COMMANDS, main, runs
 from ilfo.components import DYNAMICS
+from ilfo.demonstrations import Demonstrations
 from ilfo.divergence import DivergenceError
 from ilfo.launch import METHODS, Order
 from ilfo.mobile import Settings
@@ -108,6 +111,19 @@ def test_plain_lines_without_a_terminal(trained_by_command):
     assert all("MMD to expert" in line and "left" in line for line in lines[:5])
     assert "mobile on CartPole-v1" in lines[5]
     assert f"run directory: {out}" in lines[-1]
+
+
+def test_a_method_without_online_samples_says_the_pass(cache_home, tmp_path, monkeypatch):
+    printed = io.StringIO()
+    monkeypatch.setattr(runs, "console", Console(file=printed, width=200))
+    changes = ["policy.width=8", "policy.depth=1", "passes=4", "every=2", "episodes=1"]
+    main(["train", "bc", "--trajectories", "1", "--out", str(tmp_path / "run"), "--set", *changes])
+    rows = [re.split("[┃│]", line) for line in printed.getvalue().splitlines()]
+    (header,) = [row for row in rows if len(row) > 2 and row[1].strip() == "seed"]
+    (seed,) = [row for row in rows if len(row) > 2 and row[1].strip() == "0"]
+    chosen = json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"][0]
+    assert header[-2].strip() == "chosen at pass"
+    assert int(seed[-2]) == chosen["chosen_iteration"] > 0
 
 
 def test_resuming_with_more(trained_by_command, capsys):
@@ -231,6 +247,12 @@ MISTAKES = [
     (["train", "bc", "--total-timesteps", "1000"], "bc takes no environment steps to learn"),
     (["train", "bc", *ENV, "--demos", "good.npz"], "bc learns from the expert's actions, but"),
     (["train", "gail", *ENV, *STEPS, "--demos", "good.npz"], "gail learns from the expert's"),
+    (["train", "bc", *ENV, "--demos", "halves.npz"], "must be whole numbers from 0 to 1, one per"),
+    (
+        ["train", "gail", *ENV, *STEPS, "--demos", "halves.npz"],
+        "trajectory 1: the recorded actions",
+    ),
+    (["train", "bc", *ENV, "--demos", "mixed"], "some of the demonstrations hold actions and some"),
     (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
     (["train", "ilpo", "--task", "hopper"], "ilpo needs numbered actions"),
     (["train", "bco", "--preset", "best"], "unknown preset 'best'; there are: default"),
@@ -283,6 +305,12 @@ def test_a_mistake_costs_one_line(arguments, message, demos_file, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     Path("good.npz").write_bytes(demos_file.read_bytes())
     Path("corrupt.npz").write_bytes(demos_file.read_bytes()[:500])
+    states = np.zeros((2, 4, 4), np.float32)
+    acted = [[0, 1, 1], [0, 0.5, 1]]
+    Demonstrations.from_arrays(states, terminal=False, actions=acted).save("halves.npz")
+    Path("mixed").mkdir()
+    Path("mixed/1.npz").write_bytes(Path("halves.npz").read_bytes())
+    Path("mixed/2.npz").write_bytes(demos_file.read_bytes())
     Path("used").mkdir()
     Path("used/photo.jpg").touch()
     before = sorted(tmp_path.rglob("*"))

@@ -62,6 +62,19 @@ def test_a_logistic_policy_is_recovered():
     np.testing.assert_allclose(weight[:, 1] - weight[:, 0], [2.0, -1.0], atol=0.25)
 
 
+def test_regularisation_leaves_the_scales_of_states_alone():
+    spec = Cloning(optimiser=Adam(1e-2, regularisation=0.1), plan=Passes(passes=5))
+    states = 3 + jax.random.normal(jax.random.key(0), (200, 2))
+    normaliser = Normaliser.fit(states, jnp.ones(200))
+    first = MLPPolicy().init(2, DiscreteActions(2), normaliser, key=jax.random.key(2))
+    pairs, valid = (states, jnp.zeros(200, jnp.int32)), jnp.ones(200, bool)
+    policy, _, _ = spec.fit(first, spec.init(first), pairs, valid, key=jax.random.key(3))
+    np.testing.assert_array_equal(policy.normaliser.shift, normaliser.shift)
+    np.testing.assert_array_equal(policy.normaliser.scale, normaliser.scale)
+    weight = lambda policy: policy.network.layers[0].weight
+    assert jnp.abs(weight(policy)).mean() < 0.9 * jnp.abs(weight(first)).mean()
+
+
 def test_surprise_by_hand():
     first = MLPPolicy(depth=0).init(
         2, DiscreteActions(4), Normaliser.identity(2), key=jax.random.key(2)

@@ -40,6 +40,28 @@ def test_the_picture_shows_the_numbers(tmp_path):
     assert a != c
 
 
+def test_a_method_without_online_samples_is_drawn_over_its_iterations(tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(pyplot, "close", lambda figure: None)
+    offline = [
+        {name: value for name, value in row.items() if "mmd" not in name}
+        | {
+            "online_samples": 0,
+            "greedy_return": row["iteration"],
+            "loss": 0.3,
+            "held_out_loss": 0.4,
+        }
+        for row in rows()
+    ]
+    assert draw_curves(offline, None, tmp_path / "curves.png")
+    left, right = pyplot.gcf().axes
+    monkeypatch.undo()
+    pyplot.close("all")
+    assert left.get_xlabel() == right.get_xlabel() == "iterations"
+    assert left.lines[0].get_xdata().tolist() == left.lines[0].get_ydata().tolist() == [1, 2, 3, 4]
+    assert [line.get_ydata()[0] for line in right.lines] == [0.3, 0.4]
+
+
 @pytest.mark.filterwarnings("error")
 def test_nothing_measured_yet(tmp_path):
     pytest.importorskip("matplotlib")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ilfo.training import SGD, Adam, Passes, fit, shuffled_valid
+from ilfo.types import Normaliser
 
 
 class Linear(eqx.Module):
@@ -168,6 +169,38 @@ def test_few_rows_still_leave_one_to_judge_by() -> None:
 def test_patience_needs_rows_to_judge_by() -> None:
     with pytest.raises(ValueError, match=r"patience=3 .*held_out=0\.0; set held_out"):
         Passes(patience=3)
+
+
+class Scaled(eqx.Module):
+    weight: jax.Array
+    normaliser: Normaliser
+
+    def __call__(self, x):
+        return jax.lax.stop_gradient(self.normaliser)(x) @ self.weight
+
+
+def test_regularisation_shrinks_weights_and_leaves_normalisers_alone() -> None:
+    """Targets of zero have no gradient at weight zero: the second weight, whose input is always
+    zero, moves by its decay alone; Adam's first step has the learning rate's length."""
+    scales = Normaliser(jnp.array([2.0, 0.0]), jnp.array([4.0, 3.0]))
+    data = Rows(jnp.array([[6.0, 0.0]]), jnp.array([0.0]), jnp.arange(1))
+    for regularisation, second in ((0.0, 1.0), (0.5, 0.9)):
+        model = Scaled(jnp.array([0.0, 1.0]), scales)
+        transform = Adam(0.1, regularisation=regularisation).build()
+        first = transform.init(eqx.filter(model, eqx.is_inexact_array))
+        fitted, _, _ = fit(
+            squared_error,
+            model,
+            first,
+            transform,
+            data,
+            jnp.ones(1, bool),
+            Passes(passes=1),
+            key=jax.random.key(0),
+        )
+        np.testing.assert_allclose(fitted.weight, [0.0, second], rtol=1e-5)
+        np.testing.assert_array_equal(fitted.normaliser.shift, scales.shift)
+        np.testing.assert_array_equal(fitted.normaliser.scale, scales.scale)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, 2.0])

@@ -27,6 +27,8 @@ class Actor(Method):
     state: Any
     """The train state; arrays have the axis of seeds. None before learning."""
     _factory: Factory | None
+    _home: str | None
+    """Name of the environment that learning began with."""
 
     def _enter(self) -> None:
         self._stage: list[gym.Env] = []
@@ -40,6 +42,17 @@ class Actor(Method):
             raise ValueError("this agent was loaded without an environment; pass it to load")
         return self._factory
 
+    def _check_home(self) -> None:
+        """That there is an environment if there was one when learning began, and only then: what
+        is learned, or what chooses among it, would change on the way."""
+        if self._home is not None:
+            _ = self.factory
+        elif self._factory is not None:
+            raise ValueError(
+                "this agent began to learn without an environment, so it cannot go on with one; "
+                "load it without the environment, or start a new agent"
+            )
+
     @property
     def best_seed(self) -> int:
         """Index of the seed whose chosen policy has the best value."""
@@ -49,7 +62,13 @@ class Actor(Method):
         """What was chosen for each seed, by that rule or by the first of `choices`."""
         if self.state is None:
             raise ValueError("this agent has not learned anything yet; call learn first")
-        return getattr(self.state, self.choices[rule or next(iter(self.choices))])
+        rule = next(iter(self.choices)) if rule is None else rule
+        if rule not in self.choices:
+            raise ValueError(
+                f"{self.method} has no rule of choice {rule!r}; there are: "
+                f"{', '.join(self.choices)}"
+            )
+        return getattr(self.state, self.choices[rule])
 
     def policy(self, index: int | None = None, rule: str | None = None) -> AbstractPolicy:
         """The policy chosen for a seed (by index); by default the best seed's."""

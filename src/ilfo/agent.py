@@ -80,7 +80,8 @@ class Agent(Actor):
                 "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
             )
         self.needs.check_environment(self.method, environment)
-        self._demonstrations: Demonstrations | None = self.needs.admit(self.method, demonstrations)
+        admitted = self.needs.admit(self.method, demonstrations)
+        self._demonstrations: Demonstrations | None = admitted
         self.settings = self.default_settings() if settings is None else settings
         self.seeds = seed_numbers(seeds)
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
@@ -91,6 +92,8 @@ class Agent(Actor):
             self._factory = factory(environment, horizon)
             self.problem = state_problem(self._factory, demonstrations.dim, feature_map)
         self.needs.check_problem(self.method, self.problem.actions, feature_map)
+        self.needs.check_actions(admitted, self.problem.actions)
+        self._home = self._factory.name if self._factory else None
         self.state: Any = None
         self._finish()
 
@@ -136,6 +139,7 @@ class Agent(Actor):
         iterations. Calling it again with more continues. A method that takes no steps goes on for
         as many iterations as its settings say."""
         self.check_budget(total_timesteps)
+        self._check_home()
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         start = time.perf_counter()
         self._prepare()
@@ -233,7 +237,7 @@ class Agent(Actor):
             "settings": config.to_dict(self.settings, FUNCTIONS),
             "problem": config.to_dict(self.problem, FUNCTIONS),
             "seeds": list(self.seeds),
-            "environment": self._factory.name if self._factory else None,
+            "environment": self._home,
             "versions": versions(),
         }
 
@@ -269,7 +273,9 @@ class Agent(Actor):
         classes = COMPONENTS | {kind.__name__: kind for kind in (*components, cls.default_settings)}
         agent = cls._from_description(meta, classes, FUNCTIONS | dict(functions or {}))
         if demonstrations is not None:
-            agent._demonstrations = cls.needs.admit(cls.method, demonstrations)
+            admitted = cls.needs.admit(cls.method, demonstrations)
+            cls.needs.check_actions(admitted, agent.problem.actions)
+            agent._demonstrations = admitted
         if environment is not None:
             made, was = factory(environment, agent.problem.horizon), agent.problem
             dim = demonstrations.dim if demonstrations else was.demonstrated_dim
@@ -293,5 +299,6 @@ class Agent(Actor):
         agent.seeds = tuple(meta["seeds"])
         agent.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
         agent._factory, agent._demonstrations, agent.state = None, None, None
+        agent._home = meta["environment"]
         agent._finish()
         return agent

@@ -8,8 +8,9 @@ import numpy as np
 
 
 def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, path: Path) -> bool:
-    """Returns and MMD against online samples, mean and range over seeds. False without
-    matplotlib: the numbers are in metrics.csv anyway."""
+    """Returns and MMD against online samples, mean and range over seeds; of a method that takes
+    none, returns and losses against iterations. False without matplotlib: the numbers are in
+    metrics.csv anyway."""
     try:
         import matplotlib
     except ImportError:
@@ -18,15 +19,23 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    online = not rows or any(row["online_samples"] for row in rows)
+    over = "online_samples" if online else "iteration"
     for name, label in (("greedy_return", "greedy policy"), ("stochastic_return", "stochastic")):
-        _band(left, rows, name, label)
+        _band(left, rows, over, name, label)
     if expert_return is not None:
         left.axhline(expert_return, color="black", linestyle="--", linewidth=1, label="expert")
-    _band(right, rows, "mmd", "real rollouts")
-    _band(right, rows, "imagined_mmd", "in the model")
-    left.set(xlabel="online samples", ylabel="true return (not seen in training)")
-    right.set(xlabel="online samples", ylabel="MMD to the demonstrations", ylim=(0, None))
+    if online:
+        _band(right, rows, over, "mmd", "real rollouts")
+        _band(right, rows, over, "imagined_mmd", "in the model")
+        right.set(ylabel="MMD to the demonstrations", ylim=(0, None))
+    else:
+        _band(right, rows, over, "loss", "trained on")
+        _band(right, rows, over, "held_out_loss", "held out")
+        right.set(ylabel="-log likelihood of the actions")
+    left.set(ylabel="true return (not seen in training)")
     for axes in (left, right):
+        axes.set(xlabel="online samples" if online else "iterations")
         if axes.has_data():  # an empty legend is a warning
             axes.legend()
     figure.savefig(path, dpi=120)
@@ -34,12 +43,12 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
     return True
 
 
-def _band(axes, rows, name: str, label: str) -> None:
+def _band(axes, rows, over: str, name: str, label: str) -> None:
     known = [row for row in rows if row.get(name) is not None]
-    samples = sorted({row["online_samples"] for row in known})
-    values = [[row[name] for row in known if row["online_samples"] == x] for x in samples]
+    places = sorted({row[over] for row in known})
+    values = [[row[name] for row in known if row[over] == x] for x in places]
     if not values:
         return
-    (line,) = axes.plot(samples, [np.mean(v) for v in values], label=label)
+    (line,) = axes.plot(places, [np.mean(v) for v in values], label=label)
     low, high = [min(v) for v in values], [max(v) for v in values]
-    axes.fill_between(samples, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
+    axes.fill_between(places, low, high, alpha=0.2, color=line.get_color(), linewidth=0)

@@ -35,6 +35,10 @@ class DemonstrationError(ValueError):
     """A file does not hold demonstrations that can be used."""
 
 
+class PartlyWithoutActions(DemonstrationError):
+    """Actions were asked for, and only some of the files have them."""
+
+
 def write(
     path: Path, trajectories: Iterable[Trajectory], returns: np.ndarray | None, metadata: str
 ) -> None:
@@ -145,7 +149,32 @@ def open_shards(path: Path, *, actions: bool) -> list[Shard]:
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if not paths:
         raise DemonstrationError(f"{path} is a directory without .npz shards")
-    return [Shard.open(each, actions=actions) for each in paths]
+    try:
+        return [Shard.open(each, actions=actions) for each in paths]
+    except DemonstrationError:
+        if actions:
+            _check_all_have_actions(paths)
+        raise
+
+
+def _check_all_have_actions(paths: list[Path]) -> None:
+    """An error where some files have them and some do not; a damaged file's own comes first."""
+    without = [path for path in paths if not _opens_with_actions(path)]
+    if 0 < len(without) < len(paths):
+        for path in without:
+            Shard.open(path, actions=False)
+        raise PartlyWithoutActions(
+            "some of the demonstrations hold actions and some do not: "
+            f"{', '.join(map(str, without))}; leave these out, or record their actions"
+        )
+
+
+def _opens_with_actions(path: Path) -> bool:
+    try:
+        Shard.open(path, actions=True)
+    except DemonstrationError:
+        return False
+    return True
 
 
 def read_shards(shards: list[Shard]) -> Iterator[Trajectory]:

@@ -15,6 +15,7 @@ from ilfo.baselines.bco import BCO
 from ilfo.baselines.ilpo import ILPO
 from ilfo.checkpoint import CheckpointError, read_meta
 from ilfo.components import COMPONENTS
+from ilfo.demonstration_files import PartlyWithoutActions
 from ilfo.demonstrations import Demonstrations
 from ilfo.divergence import DivergenceError
 from ilfo.environments.factory import Environment
@@ -89,6 +90,8 @@ class Order:
         needs = METHODS[self.method].needs
         try:
             return Demonstrations.load(demos, actions=needs.actions)
+        except PartlyWithoutActions:
+            raise
         except ValueError:
             if needs.actions:  # is it only they that are missing?
                 needs.admit(self.method, Demonstrations.load(demos))

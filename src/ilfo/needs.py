@@ -34,6 +34,21 @@ class Needs:
             )
         return demonstrations
 
+    def check_actions(self, demonstrations: Demonstrations, actions: ActionSpace) -> None:
+        """Every recorded action, one trajectory at a time, where the method will read them."""
+        if not self.actions:
+            return
+        for index, trajectory in enumerate(demonstrations):
+            if trajectory.actions is None:
+                raise ValueError(
+                    "some of the demonstrations hold actions and some do not: trajectory "
+                    f"{index} has none; leave it out, or record its actions"
+                )
+            try:
+                actions.from_environment(trajectory.actions)
+            except ValueError as error:
+                raise ValueError(f"trajectory {index}: {error}") from error
+
     def check_environment(self, method: str, environment: Any) -> None:
         if self.environment and environment is None:
             raise ValueError(

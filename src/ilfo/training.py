@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from ilfo.checks import require_at_least, require_positive, require_share
+from ilfo.types import Normaliser
 
 
 class AbstractOptimiser(eqx.Module):
@@ -45,7 +46,7 @@ class Adam(AbstractOptimiser):
     epsilon: float = 1e-8
     """Kept below the root of the second moment."""
     regularisation: float = 0.0
-    """Weight of half the squared norm of the parameters in the loss."""
+    """Weight of half the squared norm of the parameters in the loss; scales of inputs are none."""
 
     def __post_init__(self):
         require_at_least(self, 0, "learning_rate", "regularisation")
@@ -55,7 +56,18 @@ class Adam(AbstractOptimiser):
         adam = optax.adam(self.learning_rate, eps=self.epsilon)
         if not self.regularisation:
             return adam
-        return optax.chain(optax.add_decayed_weights(self.regularisation), adam)
+        return optax.chain(optax.add_decayed_weights(self.regularisation, _trained), adam)
+
+
+def _trained(params: PyTree) -> PyTree:
+    """True where a leaf is a parameter, False where it belongs to a normaliser: that is carried
+    along with the network whose inputs it scales, without a gradient, and must not decay."""
+    is_normaliser = lambda node: isinstance(node, Normaliser)
+    return jax.tree.map(
+        lambda node: jax.tree.map(lambda _: not is_normaliser(node), node),
+        params,
+        is_leaf=is_normaliser,
+    )
 
 
 class Passes(eqx.Module):

@@ -1,14 +1,18 @@
 """GAIL and GAIfO: what the classifier sees, and that its cost is the planner's."""
 
 import gymnasium as gym
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from ilfo.demonstrations import Demonstrations
 from ilfo.expert import sample
+from ilfo.logging import Callback
+from ilfo.parallel import one_seed
 from tests.rivals import STEP, demonstrations, small_rival
 from tests.small import HORIZON
+from tests.worlds import Echo, always_one
 
 
 def inputs_of(agent) -> int:
@@ -72,18 +76,45 @@ def test_some_demonstrations_without_actions_are_refused():
     mixed = [first, type(second)(second.states, second.terminal)]
     with pytest.raises(ValueError, match="some of the demonstrations hold actions and some do not"):
         sample(Demonstrations.stream(lambda: iter(mixed)), 100, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="some do not: trajectory 1 has none"):
+        small_rival("gail", Demonstrations.stream(lambda: iter(mixed)))
+
+
+class Watch(Callback):
+    def __init__(self):
+        self.logs = []
+
+    def on_iteration(self, agent, log):
+        self.logs.append(log)
 
 
 def test_where_the_expert_never_ends_an_ending_costs_more_than_a_step(cache_home):
     """The learner falls and the expert does not: that is what the classifier sees first."""
     expert = Demonstrations.from_arrays([each.states for each in demonstrations()], terminal=False)
-    logs = []
-    agent = small_rival("gaifo", expert, seeds=1)
-    from ilfo.logging import Callback
+    watch = Watch()
+    small_rival("gaifo", expert, seeds=1).learn(10 * STEP, watch)
+    first, last = watch.logs[0], watch.logs[-1]
+    assert last["ending_cost"] > first["ending_cost"]
+    assert last["ending_cost"] > last["cost"]
 
-    class Watch(Callback):
-        def on_iteration(self, agent, log):
-            logs.append(log)
 
-    agent.learn(10 * STEP, Watch())
-    assert logs[-1]["ending_cost"] > jnp.asarray(logs[0]["ending_cost"])
+@pytest.mark.parametrize("method", ["gail", "gaifo"])
+def test_what_the_expert_does_becomes_likelier(method, cache_home):
+    """In Echo, whose expert always takes 1 and so is always in state 1, but for the first step."""
+    changes = (
+        "classifier.plan.passes=20",
+        "classifier.optimiser.learning_rate=0.01",
+        "planner.critic.discount=0.9",
+    )
+    agent = small_rival(method, always_one(HORIZON), Echo, changes=changes)
+    agent._prepare()
+    np.testing.assert_allclose(chance_of_one(agent), 0.5, atol=0.05)
+    agent.learn(20 * STEP)
+    assert (chance_of_one(agent) > 0.9).all()
+
+
+def chance_of_one(agent) -> np.ndarray:
+    """Of each seed's policy that acts, in state 1."""
+    policies = [one_seed(agent.state.policy, index) for index in range(len(agent.seeds))]
+    logits = [policy.distribution(jnp.ones(1)).logits for policy in policies]
+    return np.asarray(jax.nn.softmax(jnp.stack(logits)))[:, 1]

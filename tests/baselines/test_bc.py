@@ -69,6 +69,29 @@ def test_without_an_environment_the_likelihood_chooses(cache_home):
         next(agent.play(agent.policy(0), episodes=1, seed=0))
 
 
+def test_an_unknown_rule_of_choice_is_named(watched):
+    with pytest.raises(ValueError, match=r"bc has no rule of choice 'nonsense'; .*best-return, he"):
+        watched[0].policy(0, "nonsense")
+
+
+def test_what_chooses_does_not_change_on_the_way(watched, cache_home, tmp_path):
+    """Trained with an environment, it goes on with one; without, it goes on without."""
+    agent, _ = watched
+    agent.save(tmp_path / "with.npz")
+    loaded = BC.load(tmp_path / "with.npz", demonstrations=demonstrations())
+    with pytest.raises(ValueError, match="loaded without an environment; pass it to load"):
+        loaded.learn()
+    assert bits(loaded.state) == bits(agent.state)
+    loaded.save(tmp_path / "again.npz")
+    with pytest.raises(ValueError, match="pass it to load"):
+        BC.load(tmp_path / "again.npz", demonstrations=demonstrations()).learn()
+    offline = small_rival("bc", environment=None, action_space=gym.spaces.Discrete(2)).learn()
+    offline.save(tmp_path / "without.npz")
+    BC.load(tmp_path / "without.npz", demonstrations=demonstrations()).learn()
+    with pytest.raises(ValueError, match="began to learn without an environment"):
+        BC.load(tmp_path / "without.npz", "CartPole-v1", demonstrations()).learn()
+
+
 def test_a_linear_expert_is_recovered_from_a_file_of_its_actions(cache_home):
     """a = K s in the Box's own units, without noise."""
     gain = np.array([[0.4, -0.8]])
@@ -100,4 +123,7 @@ def test_actions_that_cannot_be_the_environments(wrong):
     states = np.zeros((1, 4, 4), np.float32)
     expert = Demonstrations.from_arrays(states, terminal=False, actions=[[0, wrong, 1]])
     with pytest.raises(ValueError, match="whole numbers from 0 to 1, one per step"):
-        small_rival("bc", expert).learn()
+        small_rival("bc", expert)
+    with pytest.raises(ValueError, match="trajectory 0: the recorded actions"):
+        small_rival("gail", expert)
+    assert not small_rival("gaifo", expert).demonstrations.has_actions

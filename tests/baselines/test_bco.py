@@ -2,6 +2,7 @@
 
 import warnings
 
+import jax
 import numpy as np
 import pytest
 
@@ -9,8 +10,13 @@ from ilfo.baselines.bco import BCO
 from ilfo.demonstrations import Demonstrations
 from ilfo.logging import Callback
 from ilfo.method import LearningWarning
+from ilfo.parallel import one_seed
 from tests.rivals import STEP, small_rival
-from tests.small import bits
+from tests.small import HORIZON, bits
+from tests.worlds import Line, middle_seekers, towards_the_middle
+
+AWAY = np.array([[-0.9], [-0.5], [-0.2], [0.2], [0.5], [0.9]], np.float32)
+"""Places of Line where the right action is plain."""
 
 
 class Watch(Callback):
@@ -51,6 +57,7 @@ def test_without_acting_on_it_the_newest_is_returned(cache_home):
     agent = small_rival("bco", seeds=1).learn(2 * STEP)
     assert bits(agent.choice().policy) == bits(agent.state.learned)
     assert np.isinf(agent.choice().value).all()
+    np.testing.assert_array_equal(agent.choice().iteration, 2)  # all samples have a part in it
 
 
 def test_the_log_tells_accuracy_confidence_and_coverage(watched):
@@ -79,8 +86,22 @@ def test_covered_states_are_not_warned_of(cache_home):
         small_rival("bco", expert, seeds=1).learn(4 * STEP)
 
 
+def test_on_a_line_the_true_actions_are_inferred_and_cloned(cache_home):
+    changes = (
+        "inverse.plan.passes=20",
+        "inverse.optimiser.learning_rate=0.01",
+        "cloning.plan.passes=20",
+        "cloning.optimiser.learning_rate=0.01",
+    )
+    agent = small_rival("bco", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
+    before, after = np.asarray(agent._expert.steps[0]).swapaxes(0, 1)
+    for index in range(len(agent.seeds)):
+        inferred = jax.vmap(one_seed(agent.state.inverse, index).model.infer)(before, after)
+        assert (np.asarray(inferred) == (after < before)[:, 0]).mean() > 0.98
+        taken = [agent.policy(index).distribution(place).mode() for place in AWAY]
+        np.testing.assert_array_equal(taken, towards_the_middle(AWAY[:, 0]))
+
+
 def _random_play(agent: BCO):
     agent._prepare()
-    from ilfo.parallel import one_seed
-
     return agent.play(one_seed(agent.state.policy, 0), episodes=20, seed=5, greedy=False)

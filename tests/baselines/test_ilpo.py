@@ -14,6 +14,7 @@ from ilfo.policies.host import HostPolicy
 from ilfo.policies.latent import LatentPolicy
 from tests.rivals import STEP, small_rival
 from tests.small import HORIZON, bits
+from tests.worlds import Line, middle_seekers, towards_the_middle
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +63,21 @@ def test_continuous_actions_are_refused_and_discretised_ones_are_not(cache_home)
     numbered = lambda: Discretise(gym.make("Pendulum-v1"), bins=3)
     agent = small_rival("ilpo", pendulum_states(), numbered, seeds=1).learn(STEP)
     assert agent.predict(np.zeros(3))[0] in (0, 1, 2)
+
+
+def test_on_a_line_latent_actions_are_remapped_to_the_true_ones(cache_home):
+    changes = (
+        "latent.plan.passes=60",
+        "latent.optimiser.learning_rate=0.01",
+        "cloning.plan.passes=10",
+        "cloning.optimiser.learning_rate=0.01",
+    )
+    agent = small_rival("ilpo", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
+    places = np.array([[-0.9], [-0.5], [-0.2], [0.2], [0.5], [0.9]], np.float32)
+    for index in range(len(agent.seeds)):
+        policy = one_seed(agent.state.policy, index)
+        chances = jax.vmap(lambda s, policy=policy: jax.nn.softmax(policy.distribution(s).logits))(
+            places
+        )
+        right = np.asarray(chances)[np.arange(len(places)), towards_the_middle(places[:, 0])]
+        assert (right > 0.8).all(), right

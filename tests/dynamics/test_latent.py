@@ -74,3 +74,18 @@ def test_the_number_of_latent_actions():
     assert LatentDynamics(latents=3).count(DiscreteActions(7)) == 3
     with pytest.raises(ValueError, match="latents is 0, but must be at least 1"):
         LatentDynamics(latents=0)
+
+
+def test_a_latent_action_that_starts_far_away_moves_only_where_the_minimum_is_relaxed(steps):
+    """Without hidden layers, g(s, z) = A s + b + c_z: what never wins has no gradient for c_z."""
+    far = (2, 0)  # of the weights: two inputs for the state, then one for each latent action
+    moved = []
+    for relax in (0.0, 0.05):
+        spec = LatentDynamics(depth=0, relax=relax, optimiser=Adam(0.1), plan=Passes(20, 64))
+        state = spec.init(steps, DiscreteActions(4), key=jax.random.key(0))
+        weight = lambda state: state.model.network.layers[0].weight
+        state = eqx.tree_at(weight, state, weight(state).at[far].set(100.0))
+        fitted, _ = eqx.filter_jit(spec.fit)(state, steps, key=jax.random.key(1))
+        moved.append(100.0 - float(weight(fitted)[far]))
+    assert moved[0] == 0
+    assert moved[1] > 5

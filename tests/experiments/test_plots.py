@@ -70,6 +70,23 @@ def test_three_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
         draw_sweep("sweep", [CELL], results, tmp_path / "out")
 
 
+def test_a_method_without_samples_is_a_flat_line(results, monkeypatch, tmp_path):
+    """At the chosen policy's score, and in the running maximum at the best one's."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    offline = Cell("cartpole-flat", Order(task="cartpole", seeds=2))
+    for seed, returns in enumerate(([90.0, 50.0], [70.0, 30.0])):
+        path = result_file(results, "sweep", offline, seed)
+        path.write_text(json.dumps(result(returns, step=0)))
+    monkeypatch.setattr(pyplot, "close", lambda figure: None)
+    draw_sweep("sweep", [CELL, offline], results, tmp_path / "out")
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()[-3:]]
+    monkeypatch.undo()
+    for figure, height in zip(figures, (0.4, 0.8), strict=False):
+        (flat,) = [line for line in figure.axes[0].lines if line.get_label() == "flat (2)"]
+        np.testing.assert_allclose(flat.get_ydata(), height)
+    pyplot.close("all")
+
+
 def test_a_sweep_without_results_is_said_so(tmp_path):
     with pytest.raises(ValueError, match="holds no results"):
         draw_sweep("sweep", [CELL], tmp_path, tmp_path / "out")

@@ -11,6 +11,7 @@ from ilfo.experiments.analysis import as_markdown, as_table, interval, sweep_row
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_files, run_seed
+from ilfo.mobile import MobILE
 from tests.small import MACHINE, STEP, demonstrations, small_order
 
 
@@ -38,6 +39,9 @@ def test_one_file_per_seed_with_its_curve(ran):
         assert result["order"]["first_seed"] == seed
         seconds = [row["seconds"] for row in result["curve"]]
         assert 0 < seconds[0] < seconds[1]
+        for row in result["curve"]:
+            assert set(MobILE.metrics) < set(row)
+            assert row["model_loss"] > 0
 
 
 def test_a_second_call_changes_nothing_measured(ran):
@@ -113,6 +117,19 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
         settings = cell.order.settings()
         iterations = cell.order.budget // (settings.streams * find_task(cell.order.task).horizon)
         assert iterations >= 10 * cell.every
+
+
+def test_mobile_and_its_rivals_meet_on_equal_terms():
+    """The same task, demonstrations, seeds and online budget in every cell of a task."""
+    orders = {cell.name: cell.order for cell in find_sweep("rivals")}
+    for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
+        mobile = orders[f"{task}-mobile"]
+        assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())
+        for method in ("bc", "bco", "gail", "gaifo", "constant"):
+            rival = orders[f"{task}-{method}"]
+            assert rival.budget == (None if method == "bc" else mobile.budget)
+            for name in ("task", "trajectories", "seeds", "first_seed"):
+                assert getattr(rival, name) == getattr(mobile, name)
 
 
 def test_scripted_experts_do_what_they_are_for():

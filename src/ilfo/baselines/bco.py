@@ -128,7 +128,7 @@ def improve(
 
     # no learned policy has acted yet: the newest one stands in for the nearest
     exploring = state.iteration < settings.explore
-    newest = Choice(learned, jnp.array(jnp.inf, jnp.float32), state.iteration)
+    newest = Choice(learned, jnp.array(jnp.inf, jnp.float32), state.iteration + 1)
     chosen = where(exploring, newest, state.chosen.or_better(state.policy, mmd, state.iteration))
     acting = where(state.iteration + 1 < settings.explore, state.policy, learned)
     coverage = covered_share(

@@ -251,13 +251,14 @@ def _absolute(path: str | None) -> str | None:
 def show(summary: dict[str, Any], out: Path) -> None:
     """The result of a run as a table."""
     number = lambda x, digits=2: "-" if x is None else f"{x:.{digits}f}"
+    online = METHODS[summary["method"]].needs.environment
     table = Table(
         "seed",
         "greedy return",
         "greedy score",
         "stochastic return",
         "stochastic score",
-        "chosen at sample",
+        "chosen at sample" if online else "chosen at pass",
         title=f"{summary['method']} on {summary['env']}",
     )
     for seed in summary["seeds"]:
@@ -267,7 +268,7 @@ def show(summary: dict[str, Any], out: Path) -> None:
             number(seed["greedy_score"]),
             number(seed["stochastic_return"], 1),
             number(seed["stochastic_score"]),
-            str(seed["chosen_at"]),
+            str(seed["chosen_at" if online else "chosen_iteration"]),
         )
     mean, seconds = summary["mean"], summary["seconds"]
     for rule, scores in _alternatives(summary).items():

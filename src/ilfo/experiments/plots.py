@@ -8,7 +8,7 @@ import numpy as np
 
 from ilfo.experiments.analysis import interval
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import on_grid, read_results, score_curve
+from ilfo.experiments.results import best_by_reward, on_grid, read_results, score_curve
 from ilfo.extras import needed_from
 
 PANELS = 3
@@ -66,26 +66,35 @@ def _by_task(
 
 
 def _draw_curves(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
-    _draw_lines(axis, found, lambda scores: scores)
+    _draw_lines(axis, found, lambda scores: scores, lambda each: each["result"]["greedy_score"])
     axis.set(xlabel="online samples", ylabel="greedy score")
 
 
 def _draw_running(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
-    _draw_lines(axis, found, lambda scores: np.maximum.accumulate(scores, axis=1))
+    _draw_lines(axis, found, lambda scores: np.maximum.accumulate(scores, axis=1), best_by_reward)
     axis.set(xlabel="online samples", ylabel="best greedy score so far")
 
 
-def _draw_lines(axis: Any, found: dict[str, list[dict[str, Any]]], transform: Any) -> None:
-    for name, results in found.items():
+def _draw_lines(
+    axis: Any, found: dict[str, list[dict[str, Any]]], transform: Any, level: Any
+) -> None:
+    """A curve with its band per cell; a flat line at `level` for a method without samples."""
+    for place, (name, results) in enumerate(found.items()):
         curves = [curve for curve in map(score_curve, results) if len(curve)]
         if not curves:
             continue
+        color, label = f"C{place}", f"{name} ({len(curves)})"
+        if not any(curve[:, 0].any() for curve in curves):
+            levels = [level(each) for each in results if len(score_curve(each))]
+            axis.axhline(np.mean(levels), color=color, label=label)
+            axis.axhspan(*interval(levels, draws=BAND), alpha=0.2, color=color, linewidth=0)
+            continue
         samples, scores = on_grid(curves)
         values = transform(scores)
-        (line,) = axis.plot(samples, values.mean(0), label=f"{name} ({len(curves)})")
+        axis.plot(samples, values.mean(0), color=color, label=label)
         bounds = [interval(column, draws=BAND) for column in values.T]
         low, high = zip(*bounds, strict=True)
-        axis.fill_between(samples, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
+        axis.fill_between(samples, low, high, alpha=0.2, color=color, linewidth=0)
     axis.legend(fontsize="small")
 
 

@@ -24,7 +24,6 @@ from ilfo.run import RunDirectory, RunError
 
 SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS, "theory": THEORY}
 EPISODES = 50
-CURVE = ("iteration", "online_samples", "greedy_return", "stochastic_return", "mmd")
 WORK = ("compile", "collect", "improve", "save")
 """Phases that learning consists of; evaluating only serves the reader."""
 
@@ -95,15 +94,16 @@ def run_seed(
 
 
 def _curve(run: RunDirectory) -> list[dict[str, Any]]:
-    """The measured rows of a run of one seed, with the seconds that learning had taken."""
+    """The rows of a run of one seed: returns, all that the method measures, and the seconds that
+    learning had taken."""
     seconds, spent = {}, 0.0
     for row in run.rows("timings"):
         spent += sum(row[name] for name in WORK)
         seconds[row["iteration"]] = round(spent, 3)
-    rows = run.rows("metrics")
     return [
-        {name: row.get(name) for name in CURVE} | {"seconds": seconds[row["iteration"]]}
-        for row in rows
+        {name: value for name, value in row.items() if name != "seed"}
+        | {"seconds": seconds[row["iteration"]]}
+        for row in run.rows("metrics")
     ]
 
 

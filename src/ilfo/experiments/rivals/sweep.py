@@ -1,6 +1,6 @@
-"""The rivals on the paper's tasks, at MobILE's online budget, five seeds.
+"""MobILE and its rivals on the paper's tasks, at the same online budget, five seeds.
 
-A cell is TASK-METHOD. `TASK-constant` is the survival reference on real rollouts: GAIfO's loop
+A cell is TASK-METHOD, with the method's default preset. `TASK-constant` is the survival reference on real rollouts: GAIfO's loop
 with the same cost for every step alive, whatever the demonstrations show. The expert and a random
 policy are in every table anyway. ILPO is for numbered actions only.
 """
@@ -13,7 +13,7 @@ from ilfo.launch import Order
 DISCRETE = {"cartpole": 10, "reacher": 10, "cartpole-stochastic": 20}
 CONTINUOUS = {"hopper": 10, "walker2d": 10}
 """Tasks, and the paper's numbers of demonstrations."""
-METHODS = ("bc", "bco", "gail", "gaifo", "ilpo")
+METHODS = ("mobile", "bc", "bco", "gail", "gaifo", "ilpo")
 CONSTANT = ("classifier.cost_form=constant",)
 
 
