@@ -19,7 +19,7 @@ SMALL = {
     "explore": ["--repetitions", "300", "--longest", "256", "--lengths", "2", "--arms", "2"],
     "actions": ["--repetitions", "50", "--rounds", "64", "--fewest", "2", "--amounts", "2"],
     "tabular": ["--repetitions", "2", "--levels", "2", "--longest", "16", "--lengths", "2"],
-    "calibration": ["--repetitions", "200"],
+    "calibration": ["--repetitions", "40"],
     "knr": ["--repetitions", "2", "--iterations", "8", "--imagined", "2"],
 }
 
@@ -85,11 +85,21 @@ def test_coverage_is_at_least_what_was_promised_within_binomial_error(written):
     rows = written[1]["calibration"]["coverage"]
     small = "noise 0.1, G = 0.1"
     for row in rows:
-        if row["uncertainty"] != "finite class, paper":
+        if row["uncertainty"] != "finite class, paper" and "σ/" not in row["uncertainty"]:
             assert float(row["high"]) >= float(row["promised"]), row
     paper = column(rows, "high", uncertainty="finite class, paper", setting=small)
     assert paper < 0.6
     assert column(rows, "coverage", uncertainty="finite class, corrected", setting=small) > 0.9
+
+
+@pytest.mark.slow
+def test_coverage_could_have_failed(written):
+    """No uncertainty is 2 everywhere, and a smaller one does not cover."""
+    rows = written[1]["calibration"]["coverage"]
+    assert (column(rows, "share of σ < 2") > 0).all()
+    controls = [row for row in rows if "σ/" in row["uncertainty"]]
+    assert len(controls) == 3
+    assert all(float(row["high"]) < float(row["promised"]) for row in controls)
 
 
 @pytest.mark.slow

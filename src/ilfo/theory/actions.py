@@ -11,13 +11,33 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int
 
-from ilfo.theory.bandit import Algorithm, matching, one_good_arm, optimism, regret
+from ilfo.theory.bandit import Algorithm, matching, one_good_arm, optimism, regret, repeated
 from ilfo.theory.slopes import normal_draws, slope_with_interval
 from ilfo.theory.study import Study
 
 WITHOUT: dict[str, Algorithm] = {"optimism": optimism, "matching with bonus": matching}
 GAPS = 2.0 ** -np.arange(0, 4.25, 0.5)
+
+
+def demonstrate(expert: Float[Array, "n A"], key: Array) -> tuple[Array, Array]:
+    """One step (state, action) of each of n experts, given by their probabilities; state 0 is the
+    only one in which there is a choice."""
+    action = jax.random.categorical(key, jnp.log(expert))
+    return jnp.zeros_like(action), action
+
+
+def clone(state: Int[Array, ""], action: Int[Array, ""], arms: int) -> Int[Array, " 1"]:
+    """The policy with the largest likelihood of one demonstrated step: an action for each state."""
+    return jnp.zeros((1, arms)).at[state, action].add(1).argmax(-1)
+
+
+def cloning_regret(means, expert, rounds: int, record_key, play_key) -> Float[Array, " n"]:
+    """Of clones that saw one step of their expert, each on its own bandit."""
+    policy = jax.vmap(clone, (0, 0, None))(*demonstrate(expert, record_key), means.shape[1])
+    arm = policy[:, 0].astype(jnp.float32)
+    return regret(repeated, means, arm, rounds, repetitions=1, key=play_key, tried=False)[0]
 
 
 @dataclass(frozen=True)
@@ -61,12 +81,12 @@ class Actions(Study):
         return {"regret": rows, "slopes": slopes}
 
     def _cloned(self, arms, key):
-        """One demonstration (state, action, next state) of the expert; the clone repeats its
-        action in every round. The expert's arm is drawn, the gap is 1."""
-        best = jax.random.randint(key, (self.repetitions,), 0, arms)
+        """The best arm is drawn, the expert takes it, the gap is 1."""
+        arm_key, record_key, play_key = jax.random.split(key, 3)
+        best = jax.random.randint(arm_key, (self.repetitions,), 0, arms)
         means = jax.vmap(lambda index: one_good_arm(arms, 1.0, index))(best)
-        demonstrated = jnp.argmax(means, -1)  # what the expert does
-        lost = self.rounds * (means.max(-1) - means[jnp.arange(len(best)), demonstrated])
+        expert = jax.nn.one_hot(best, arms)
+        lost = cloning_regret(means, expert, self.rounds, record_key, play_key)
         error = lost.std() / np.sqrt(self.repetitions)
         return self._row("cloning one action", arms, lost.mean(), error, 1.0)
 

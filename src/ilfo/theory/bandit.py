@@ -26,8 +26,8 @@ class Known(NamedTuple):
     """μ*, which the demonstrations tell."""
     rounds: Float[Array, ""]
     """T."""
-    share: Float[Array, ""]
-    """ε, of the one algorithm that has it."""
+    given: Float[Array, ""]
+    """What an algorithm is given before the first round: ε, or the demonstrated arm."""
     uniform: Float[Array, ""]
     noise: Float[Array, " A"]
     """Normal draws."""
@@ -46,8 +46,13 @@ def greedy(known: Known):
 def epsilon_greedy(known: Known):
     """A random arm with probability ε, else the one that looks best."""
     # below ε the draw is uniform again: it also names the arm
-    arm = _arm(known, known.uniform / jnp.maximum(known.share, 1e-9))
-    return jnp.where(known.uniform < known.share, arm, greedy(known))
+    arm = _arm(known, known.uniform / jnp.maximum(known.given, 1e-9))
+    return jnp.where(known.uniform < known.given, arm, greedy(known))
+
+
+def repeated(known: Known):
+    """The arm that was given, whatever happens."""
+    return known.given.astype(jnp.int32)
 
 
 def optimism(known: Known):
@@ -79,27 +84,33 @@ def _width(known: Known) -> Float[Array, " A"]:
     return jnp.sqrt(4 * jnp.maximum(jnp.log(often), 0) / known.counts)
 
 
-@functools.partial(jax.jit, static_argnames=("algorithm", "repetitions"))
+@functools.partial(jax.jit, static_argnames=("algorithm", "repetitions", "tried"))
 def regret(
     algorithm: Algorithm,
     means: Float[Array, "n A"],
-    share: Float[Array, " n"],
+    given: Float[Array, " n"],
     rounds: Int[Array, ""] | int,
     *,
     repetitions: int,
     key: Array,
+    tried: bool = True,
 ) -> Float[Array, "repetitions n"]:
     """Of `algorithm` over T rounds on each of n problems, in independent repetitions.
 
-    Every arm is drawn once at first. Repetitions come in portions that fit a processor's cache.
+    Every arm is drawn once at first, unless `tried` is False. Repetitions come in portions that fit
+    a processor's cache.
     """
     portion = min(max(CELLS // means.size, 1), repetitions)
     keys = jax.random.split(key, -(-repetitions // portion))
-    found = jax.lax.map(lambda k: _portion(algorithm, means, share, rounds, portion, k), keys)
+    found = jax.lax.map(
+        lambda k: _portion(algorithm, means, given, rounds, portion, tried, k), keys
+    )
     return found.reshape(-1, means.shape[0])[:repetitions]
 
 
-def _portion(algorithm, means, share, rounds, repetitions, key) -> Float[Array, "repetitions n"]:
+def _portion(
+    algorithm, means, given, rounds, repetitions, tried, key
+) -> Float[Array, "repetitions n"]:
     """Arms are the first axis of all arrays, so that a processor works on many lanes at once."""
     problems, arms = means.shape
     lanes = repetitions * problems
@@ -110,7 +121,7 @@ def _portion(algorithm, means, share, rounds, repetitions, key) -> Float[Array, 
     constants = (
         mean.max(0),
         jnp.full(lanes, rounds, jnp.float32),
-        jnp.tile(share, repetitions),
+        jnp.tile(given, repetitions),
     )
 
     def step(index, carry):
@@ -118,7 +129,7 @@ def _portion(algorithm, means, share, rounds, repetitions, key) -> Float[Array, 
         keys = jax.random.split(jax.random.fold_in(key, index), 3)
         known = Known(
             counts,
-            sums / counts,
+            sums / jnp.maximum(counts, 1),
             *constants,
             jax.random.uniform(keys[0], (lanes,)),
             jax.random.normal(keys[1], (arms, lanes)) if needs_noise else counts,
@@ -127,9 +138,12 @@ def _portion(algorithm, means, share, rounds, repetitions, key) -> Float[Array, 
         reward = (chosen * mean).sum(0) + jax.random.normal(keys[2], (lanes,))
         return counts + chosen, sums + reward * chosen, total + (chosen * gaps).sum(0)
 
-    first = mean + jax.random.normal(jax.random.fold_in(key, 0), (arms, lanes))
-    begin = (jnp.ones((arms, lanes)), first, gaps.sum(0))
-    _, _, total = jax.lax.fori_loop(arms, rounds, step, begin)
+    zeros = jnp.zeros((arms, lanes))
+    begin = (zeros, zeros, jnp.zeros(lanes))
+    if tried:
+        first = mean + jax.random.normal(jax.random.fold_in(key, 0), (arms, lanes))
+        begin = (zeros + 1, first, gaps.sum(0))
+    _, _, total = jax.lax.fori_loop(arms if tried else 0, rounds, step, begin)
     return total.reshape(repetitions, problems)
 
 
