@@ -12,7 +12,7 @@ from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.needs import Needs
 
 STATES = np.zeros((2, 4, 4), np.float32)
-ACTIONS = np.arange(6).reshape(2, 3)
+ACTIONS = np.array([[0, 1, 1], [1, 0, 1]])
 
 
 def demonstrations(actions=ACTIONS) -> Demonstrations:
@@ -80,6 +80,8 @@ def test_an_agent_asks_before_any_work():
     assert Demanding("CartPole-v1", demonstrations()).demonstrations.has_actions
     with pytest.raises(ValueError, match="demanding learns from the expert's actions"):
         Demanding("CartPole-v1", demonstrations(None))
+    with pytest.raises(ValueError, match=r"trajectory 1: .* whole numbers from 0 to 1"):
+        Demanding("CartPole-v1", demonstrations(np.arange(6).reshape(2, 3) // 2))
     with pytest.raises(ValueError, match="demanding needs numbered actions"):
         Demanding(lambda: Wide(gym.make("CartPole-v1")), demonstrations())
     with pytest.raises(ValueError, match="demanding has to see"):

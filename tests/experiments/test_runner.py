@@ -1,15 +1,17 @@
 """A sweep of one tiny cell: run, keep, skip, tabulate."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ilfo.environments.tasks import TASKS, find_task
-from ilfo.experiments.analysis import as_markdown, as_table, interval, sweep_rows
+from ilfo.experiments.analysis import as_markdown, as_table, interval, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
+from ilfo.experiments.results import changed_settings, read_results
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_files, run_seed
 from ilfo.mobile import MobILE
 from tests.small import MACHINE, STEP, demonstrations, small_order
@@ -68,6 +70,22 @@ def test_table_has_a_row_per_cell_with_results(ran):
     assert [each[0] for each in references] == names
     assert references[0][2] == "1.00"
     assert 0 < float(references[1][2]) < 0.2
+
+
+def test_a_row_that_other_settings_made_is_marked(ran):
+    cell, folder = ran
+    changed = replace(cell, order=replace(cell.order, changes=(*cell.order.changes, "weight=0.5")))
+    results = folder / "results"
+    fresh, stale = (sweep_rows("sweep", [each], results) for each in (cell, changed))
+    assert fresh[1][0] == "tiny"
+    assert stale_note("sweep", [cell], results) is None
+    assert stale[1][0] == "tiny*"
+    assert stale[1][1:] == fresh[1][1:]
+    assert "such settings (weight); run it again" in stale_note("sweep", [changed], results)
+    kept = read_results(results, "sweep", cell)
+    for each in kept:
+        del each["settings"]["policy"]["width"]  # as if the setting had come later
+    assert changed_settings(cell, kept) == {"policy.width"}
 
 
 def test_the_table_shows_the_worst_seed_beside_the_expert():

@@ -9,7 +9,7 @@ import tyro
 
 from ilfo import machine
 from ilfo.cli.console import console
-from ilfo.experiments.analysis import as_markdown, as_table, sweep_rows
+from ilfo.experiments.analysis import as_markdown, as_table, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
 from ilfo.experiments.plots import draw_sweep
@@ -86,11 +86,15 @@ class BenchTable:
 
     def run(self) -> None:
         tabulate = {None: sweep_rows, "random": against_random, "no-bonus": against_no_bonus}
-        rows = tabulate[self.against](self.sweep, find_sweep(self.sweep), self.results)
+        what = (self.sweep, find_sweep(self.sweep), self.results)
+        rows = tabulate[self.against](*what)
+        note = stale_note(*what) if self.against is None else None
         if self.markdown:
-            print(as_markdown(rows))
+            print(as_markdown(rows) + (f"\n\n{note}" if note else ""))
         else:
             console.print(as_table(rows))
+            if note:
+                console.print(note, highlight=False, markup=False)
             console.print(
                 f"a row again, from nothing: ilfo bench run {self.sweep} CELL --results elsewhere",
                 highlight=False,

@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import best_by_reward, read_results
+from ilfo.experiments.results import best_by_reward, changed_settings, read_results
 from ilfo.scores import score
 
 
@@ -22,13 +22,15 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
 
 HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "best by reward", "samples")
 MEASURED = ("measured", "worst", "expert's")
+STALE = "*"
+"""Behind the name of a cell whose results were made with other settings than it has now."""
 
 
 def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
     """A header, then a row per cell that has results: means with intervals, and the worst seed.
 
     Policies that were chosen by another rule as well have a row of their own. The expert and a
-    random policy come last, for every environment.
+    random policy come last, for every environment. Rows that other settings made have a mark.
     """
     header = HEADER + (MEASURED if any(cell.measure for cell in cells) else ())
     rows: list[tuple[str, ...]] = [header]
@@ -36,19 +38,35 @@ def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[s
     for cell in cells:
         found = read_results(results, sweep, cell)
         if found:
-            rows.append((cell.name, *_scores(found), *_measure(cell, found)))
-            rows += _alternatives(cell, found)
+            mark = STALE if changed_settings(cell, found) else ""
+            rows.append((cell.name + mark, *_scores(found), *_measure(cell, found)))
+            rows += _alternatives(cell.name, mark, found)
             references.setdefault(found[0]["summary"]["env"], found[0]["summary"])
     rows += [row for summary in references.values() for row in _references(summary)]
     return [row + ("",) * (len(header) - len(row)) for row in rows]
 
 
-def _alternatives(cell: Cell, found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+def stale_note(sweep: str, cells: Sequence[Cell], results: Path) -> str | None:
+    """The sentence below a table that has marked rows."""
+    changed = {
+        name
+        for cell in cells
+        for name in changed_settings(cell, read_results(results, sweep, cell))
+    }
+    if not changed:
+        return None
+    return (
+        f"{STALE} made with other settings than the cell has now, or before there were such "
+        f"settings ({', '.join(sorted(changed))}); run it again to compare"
+    )
+
+
+def _alternatives(name: str, mark: str, found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """Rows of the policies that other rules have chosen in the same runs."""
     rules = [each["rule"] for each in found[0]["result"].get("alternatives", ())]
     return [
         (
-            f"{cell.name} ({rule})",
+            f"{name} ({rule}){mark}",
             *_scores([each | {"result": each["result"]["alternatives"][i]} for each in found]),
         )
         for i, rule in enumerate(rules)

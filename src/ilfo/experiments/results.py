@@ -1,21 +1,41 @@
 """What result files hold: scores of chosen policies, and learning curves on a common grid."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ilfo import config
+from ilfo.components import FUNCTIONS
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
 from ilfo.scores import score
+
+_ABSENT = object()
 
 
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
     """Of every seed that is done."""
     files = result_files(results, sweep, cell)
     return [json.loads(path.read_text()) for path in files if path.exists()]
+
+
+def changed_settings(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
+    """Names of the settings that differ between any of the results and what the cell's order means
+    now. One that is newer than the result counts: nothing says what held before it was there."""
+    now = json.loads(json.dumps(config.to_dict(cell.order.settings(), FUNCTIONS)))
+    return {name for each in found for name in _differing(each["settings"], now, "")}
+
+
+def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in sorted(before.keys() | now.keys()):
+            here = f"{where}.{name}" if where else name
+            yield from _differing(before.get(name, _ABSENT), now.get(name, _ABSENT), here)
+    elif before is _ABSENT or now is _ABSENT or before != now:
+        yield where
 
 
 def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarray:

@@ -1,8 +1,8 @@
 """MobILE and its rivals on the paper's tasks, at the same online budget, five seeds.
 
-A cell is TASK-METHOD, with the method's default preset. `TASK-constant` is the survival reference on real rollouts: GAIfO's loop
-with the same cost for every step alive, whatever the demonstrations show. The expert and a random
-policy are in every table anyway. ILPO is for numbered actions only.
+A cell is TASK-METHOD, with the method's default preset. `TASK-constant` is the survival reference
+on real rollouts: GAIfO's loop with the same cost for every step alive, whatever the demonstrations
+show. The expert and a random policy are in every table anyway. ILPO is for numbered actions only.
 """
 
 from dataclasses import replace
