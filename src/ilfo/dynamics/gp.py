@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ilfo.checks import require_at_least, require_positive
+from ilfo.checks import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
 from ilfo.dynamics.knr import Scales
@@ -123,7 +123,8 @@ class GPDynamics(CalibratedDynamics):
     states and actions as they are and predicts the next state."""
 
     def __post_init__(self):
-        require_positive(self, "noise", "delta")
+        require_positive(self, "noise")
+        require_probability(self, "delta")
         require_at_least(self, 1, "capacity")
         require_at_least(self, 0, "bound")
         if isinstance(self.noise, int | float) and self.noise**2 < self.capacity * ROUNDING:

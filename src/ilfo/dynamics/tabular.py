@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ilfo.checks import require_positive
+from ilfo.checks import require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.features import numbered
 
@@ -80,7 +80,7 @@ class TabularDynamics(CalibratedDynamics):
     """Constants of the uncertainty: paper or weissman."""
 
     def __post_init__(self):
-        require_positive(self, "delta")
+        require_probability(self, "delta")
         if self.form not in ("paper", "weissman"):
             raise ValueError(f"form is {self.form!r}, but must be 'paper' or 'weissman'")
 
