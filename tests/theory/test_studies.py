@@ -125,3 +125,10 @@ def test_gain_and_potential_stay_below_their_bounds(written):
 def test_sizes_that_cannot_be(kind, fields):
     with pytest.raises(ValueError, match=r"must|at least|needed"):
         kind(**fields)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_bad_seed_is_refused_before_anything_is_measured(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(KNR, "measure", lambda self: pytest.fail("measured"))
+    with pytest.raises(ValueError, match="seed is"):
+        KNR(seed=seed, out=tmp_path / "knr").run()
