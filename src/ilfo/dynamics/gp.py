@@ -138,6 +138,9 @@ class GPDynamics(CalibratedDynamics):
         if self.scaled and isinstance(self.features, OneHot):
             raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
 
+    def check_states(self, states):
+        self.features.check_states(states)
+
     def init(self, state_dim, actions, *, key):
         features = self.features.init(state_dim, actions, key=key)
         scales = Scales.identity(state_dim, actions, self.scaled)

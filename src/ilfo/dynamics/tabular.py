@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from ilfo.checks import require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
-from ilfo.dynamics.features import numbered
+from ilfo.dynamics.features import numbered, require_one_hot
 
 Form = Literal["paper", "weissman"]
 
@@ -83,6 +83,9 @@ class TabularDynamics(CalibratedDynamics):
         require_probability(self, "delta")
         if self.form not in ("paper", "weissman"):
             raise ValueError(f"form is {self.form!r}, but must be 'paper' or 'weissman'")
+
+    def check_states(self, states):
+        require_one_hot(states)
 
     def init(self, state_dim, actions, *, key):
         counts = jnp.zeros((state_dim, numbered(actions), state_dim), jnp.int32)
