@@ -19,6 +19,10 @@ def require_share(spec: Any, *names: str) -> None:
     _require(spec, names, lambda value: 0 <= value <= 1, "must lie in [0, 1]")
 
 
+def require_probability(spec: Any, *names: str) -> None:
+    _require(spec, names, lambda value: 0 < value < 1, "must lie in (0, 1)")
+
+
 def _require(spec: Any, names: tuple[str, ...], holds, rule: str) -> None:
     for name in names:
         value = getattr(spec, name)

@@ -294,6 +294,8 @@ class MobILE(Agent):
     improve = staticmethod(improve)
 
     def digest(self, sample: Demonstrated) -> Expert:
+        if self.problem.feature_map is None:
+            self.settings.dynamics.check_states(sample.steps.reshape(-1, self.problem.state_dim))
         means = self.mean_features(self.settings.discriminator, self.state.discriminator)
         if self.problem.feature_map is not None:
             return Expert(means, None, None)

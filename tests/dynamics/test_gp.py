@@ -78,3 +78,31 @@ def test_many_features_tend_to_the_exact_process():
     exact, near = (answers(fit_all(make(c), BOX, *HALVES).model) for c in (40, 39))
     np.testing.assert_allclose(near[0], exact[0], atol=0.05)
     np.testing.assert_allclose(near[1], exact[1], atol=0.3)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.1], ids=["apart", "close"])
+def test_rounding_only_enlarges_the_uncertainty(spread):
+    """Against double precision, at 500 inputs and at as many others."""
+    noise, bandwidth, count = 0.01, 2.0, 500
+    still = np.zeros((count, 1), np.float32)
+    at = lambda seed: smooth_steps(count, seed=seed)._replace(action=still)
+    shrunk = lambda steps: steps._replace(state=np.float32(spread * steps.state))
+    data, other = shrunk(at(0)), shrunk(at(1))
+    spec = GPDynamics(RandomFourier(4, bandwidth), count, noise, beta=1.0, scaled=False)
+    model = fit_all(spec, BOX, data).model
+    join = lambda steps: np.concatenate([steps.state, steps.action], 1).astype(np.float64)
+    kernel = lambda a, b: np.exp(-((a[:, None] - b) ** 2).sum(-1) / (2 * bandwidth**2))
+    x = join(data)
+    gram = kernel(x, x) + noise**2 * np.eye(count)
+    for asked in (data, other):
+        near = kernel(join(asked), x)
+        true = np.sqrt(1 - (near * np.linalg.solve(gram, near.T).T).sum(1))
+        found = noise * jax.vmap(model.uncertainty)(asked.state, asked.action)
+        assert (found >= 0.99 * true).all()
+        assert (found <= true + 0.3 * noise).all()
+
+
+def test_noise_below_what_single_precision_can_carry():
+    with pytest.raises(ValueError, match=r"noise is 0\.003.* at least 0\.0077"):
+        GPDynamics(noise=0.003)
+    GPDynamics(noise=0.003, capacity=100)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ilfo.theory.lock import RIGHT, SAFE, combination_lock, mobile, simulate
+from ilfo.theory.lock import RIGHT, SAFE, _until_doubled, combination_lock, mobile, simulate
 from ilfo.theory.mdp import occupancy
 
 
@@ -44,6 +44,22 @@ def test_with_the_bonus_the_gap_falls_and_without_it_stalls():
     assert explored[:, 1].max() < 0.15
     assert stalled[:, 1].max() == stalled[:, 0].max() > 0.5
     assert stalled[:, 1].mean() > 3 * explored[:, 1].mean()
+
+
+@pytest.mark.parametrize(
+    ("episodes", "taken"),
+    [
+        ([[(0, 0), (1, 1)], [(0, 1), (1, 1)], [(0, 0), (0, 1)], [(1, 0), (1, 0)]], 3),
+        ([[(0, 0), (1, 1)], [(0, 1), (1, 1)]], 2),
+        ([[(0, 0), (0, 0)], [(1, 1), (1, 1)]], 1),
+        ([[(0, 1), (1, 1)], [(1, 0), (1, 1)], [(0, 1), (0, 1)]], 2),
+    ],
+    ids=["third", "never", "twice in one episode", "a single visit doubles one"],
+)
+def test_episodes_count_up_to_the_one_in_which_a_count_doubles(episodes, taken):
+    before = np.array([[2, 3], [1, 4]])
+    states, actions = np.moveaxis(np.array(episodes), -1, 0)
+    assert _until_doubled((states, actions, None), before, 2 * before) == taken
 
 
 def test_plans_are_made_when_a_count_has_doubled():

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ilfo.buffer import Buffer
@@ -64,6 +65,9 @@ class AbstractDynamics(eqx.Module):
 
     The state that `init` and `fit` pass along is a pytree with a field `model`.
     """
+
+    def check_states(self, states: np.ndarray) -> None:
+        """An error where the model cannot serve such demonstrated states (n, S)."""
 
     @abc.abstractmethod
     def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> Any: ...

@@ -16,6 +16,7 @@ from itertools import combinations_with_replacement
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ilfo.checks import require_at_least, require_positive
@@ -36,6 +37,9 @@ class FittedFeatures(eqx.Module):
 
 
 class AbstractFeatures(eqx.Module):
+    def check_states(self, states: np.ndarray) -> None:
+        """An error where the features do not fit such states (n, S)."""
+
     @abc.abstractmethod
     def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> FittedFeatures: ...
 
@@ -131,8 +135,19 @@ class FittedOneHot(FittedFeatures):
 class OneHot(AbstractFeatures):
     """For states that are one-hot vectors, as gymnasium.wrappers.FlattenObservation makes them."""
 
+    def check_states(self, states):
+        require_one_hot(states)
+
     def init(self, state_dim, actions, *, key):
         return FittedOneHot(state_dim, numbered(actions))
+
+
+def require_one_hot(states: np.ndarray) -> None:
+    if not (np.isin(states, (0, 1)).all() and (states.sum(-1) == 1).all()):
+        raise ValueError(
+            "counting steps needs states that are one-hot vectors, but the demonstrated ones are "
+            "not; choose other dynamics or features, e.g. --dynamics knr"
+        )
 
 
 def numbered(actions: ActionSpace) -> int:

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ilfo.checks import require_at_least, require_positive
+from ilfo.checks import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.environments.spaces import ActionSpace
 
@@ -79,8 +79,11 @@ class FiniteDynamics(CalibratedDynamics):
     """G, a bound on the norm of predictions; only the paper's radius uses it."""
 
     def __post_init__(self):
-        require_positive(self, "noise", "delta")
+        require_positive(self, "noise")
+        require_probability(self, "delta")
         require_at_least(self, 0, "largest")
+        if len(self.parameters) == 0:
+            raise ValueError("a finite class needs at least one member, but parameters has no row")
         if self.radius not in ("corrected", "paper"):
             raise ValueError(f"radius is {self.radius!r}, but must be 'corrected' or 'paper'")
 

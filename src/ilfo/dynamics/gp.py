@@ -5,6 +5,12 @@
     σ(s, a)   = β s(s, a)/noise
     β         = √S · (bound + √(2 ln(S/δ) + ln det(I + K/noise²)))
 
+In single precision s² is computed as what it is the least value of,
+
+    s²(x) ≤ ‖φ(x) − Σ wᵢφ(xᵢ)‖² + noise²‖w‖²,   equal at w = (K + noise² I)⁻¹k(x),
+
+so that rounding in w can only enlarge it, plus what rounding may take from the first term.
+
 β is the usual self-normalised bound, once for each of S dimensions: it holds where each has norm
 at most `bound` in the kernel's space and Gaussian noise of that deviation.
 
@@ -25,12 +31,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ilfo.checks import require_at_least, require_positive
+from ilfo.checks import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
 from ilfo.dynamics.knr import Scales
 from ilfo.dynamics.ridge import Ridge
 from ilfo.trees import where
+
+ROUNDING = 2.0**-24
+"""Of a number in single precision, relative."""
 
 
 class GP(Calibrated):
@@ -42,6 +51,8 @@ class GP(Calibrated):
     """(K + noise² I)⁻¹ Y."""
     inverse_root: Float[Array, "C C"]
     """L⁻¹ of LLᵀ = K + noise² I."""
+    kernel: Float[Array, "C C"]
+    """K."""
     weights: Float[Array, "D S"]
     feature_inverse_root: Float[Array, "D D"]
     exact: Bool[Array, ""]
@@ -67,8 +78,12 @@ class GP(Calibrated):
         x = self.scales.input(state, action)
 
         def exact():
-            explained = ((self.inverse_root @ self._to_data(x)) ** 2).sum()
-            return jnp.sqrt(jnp.maximum(self.features.kernel(x, x) - explained, 0.0))
+            own, near = self.features.kernel(x, x), self._to_data(x)
+            w = (self.inverse_root @ near) @ self.inverse_root
+            left = own - 2 * w @ near + w @ (self.kernel @ w)
+            size = jnp.sqrt(own) + jnp.abs(w) @ jnp.sqrt(jnp.diagonal(self.kernel))
+            left = jnp.maximum(left, 0.0) + ROUNDING * size**2
+            return jnp.sqrt(left + self.noise**2 * (w @ w))
 
         def by_features():
             return self.noise * jnp.linalg.norm(self.features(x) @ self.feature_inverse_root)
@@ -108,13 +123,23 @@ class GPDynamics(CalibratedDynamics):
     states and actions as they are and predicts the next state."""
 
     def __post_init__(self):
-        require_positive(self, "noise", "delta")
+        require_positive(self, "noise")
+        require_probability(self, "delta")
         require_at_least(self, 1, "capacity")
         require_at_least(self, 0, "bound")
+        if isinstance(self.noise, int | float) and self.noise**2 < self.capacity * ROUNDING:
+            raise ValueError(
+                f"GPDynamics.noise is {self.noise}, but single precision needs at least "
+                f"{math.sqrt(self.capacity * ROUNDING):.2g} for a capacity of {self.capacity}; "
+                "choose a smaller capacity"
+            )
         if self.beta is not None:
             require_at_least(self, 0, "beta")
         if self.scaled and isinstance(self.features, OneHot):
             raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
+
+    def check_states(self, states):
+        self.features.check_states(states)
 
     def init(self, state_dim, actions, *, key):
         features = self.features.init(state_dim, actions, key=key)
@@ -159,6 +184,7 @@ class GPDynamics(CalibratedDynamics):
             valid,
             inverse.T @ (inverse @ targets),
             inverse,
+            both,
             regression.weights,
             regression.inverse_root,
             exact,

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ilfo.checks import require_at_least, require_positive
+from ilfo.checks import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
 from ilfo.dynamics.ridge import Ridge
@@ -107,12 +107,16 @@ class KNRDynamics(CalibratedDynamics):
     actions as they are and W* predicts the next state."""
 
     def __post_init__(self):
-        require_positive(self, "ridge", "noise", "delta")
+        require_positive(self, "ridge", "noise")
+        require_probability(self, "delta")
         require_at_least(self, 0, "weight_bound")
         if self.beta is not None:
             require_at_least(self, 0, "beta")
         if self.scaled and isinstance(self.features, OneHot):
             raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
+
+    def check_states(self, states):
+        self.features.check_states(states)
 
     def init(self, state_dim, actions, *, key):
         features = self.features.init(state_dim, actions, key=key)

@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ilfo.checks import require_positive
+from ilfo.checks import require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
-from ilfo.dynamics.features import numbered
+from ilfo.dynamics.features import numbered, require_one_hot
 
 Form = Literal["paper", "weissman"]
 
@@ -80,9 +80,12 @@ class TabularDynamics(CalibratedDynamics):
     """Constants of the uncertainty: paper or weissman."""
 
     def __post_init__(self):
-        require_positive(self, "delta")
+        require_probability(self, "delta")
         if self.form not in ("paper", "weissman"):
             raise ValueError(f"form is {self.form!r}, but must be 'paper' or 'weissman'")
+
+    def check_states(self, states):
+        require_one_hot(states)
 
     def init(self, state_dim, actions, *, key):
         counts = jnp.zeros((state_dim, numbered(actions), state_dim), jnp.int32)

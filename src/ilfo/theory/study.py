@@ -47,6 +47,8 @@ class Study(abc.ABC):
         """Fill an empty matplotlib figure."""
 
     def run(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed is {self.seed}, but must be at least 0 and below 2**32")
         out = self.out or Path("theory") / self.name
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise FileExistsError(f"{out} is in use; choose another directory with --out")
