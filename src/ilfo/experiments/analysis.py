@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
+from rich.table import Column, Table
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import best_by_reward, changed_settings, read_results
@@ -92,7 +92,8 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def as_table(rows: Sequence[Sequence[str]]) -> Table:
     """For a terminal."""
-    table = Table(*rows[0])
+    # a name that is cut short cannot be typed
+    table = Table(Column(rows[0][0], no_wrap=True), *rows[0][1:])
     for row in rows[1:]:
         table.add_row(*row)
     return table

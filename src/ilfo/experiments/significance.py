@@ -19,6 +19,8 @@ from ilfo.experiments.runner import EPISODES
 from ilfo.launch import Order
 from ilfo.scores import random_return
 
+LEAST = 2
+"""Seeds that there must be to compare anything."""
 AGAINST_RANDOM = ("cell", "seeds", "random return", "greedy return", "p", "stochastic return", "p")
 
 
@@ -41,7 +43,7 @@ def against_random(sweep: str, cells: Sequence[Cell], results: Path) -> list[tup
     rows: list[tuple[str, ...]] = [AGAINST_RANDOM]
     for cell in cells:
         found = [each["result"] for each in read_results(results, sweep, cell)]
-        if not found:
+        if len(found) < LEAST:
             continue
         chance = _random_returns(cell.order, len(found))
         row = [cell.name, str(len(found)), f"{np.mean(chance):.1f}"]
@@ -64,7 +66,7 @@ def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[t
         mine, without = (
             [area(each) for each in read_results(results, sweep, one)] for one in (cell, other)
         )
-        if mine and without:
+        if min(len(mine), len(without)) >= LEAST:
             seeds = f"{len(mine)}, {len(without)}"
             means = (f"{np.mean(mine):.3f}", f"{np.mean(without):.3f}")
             rows.append((cell.name, seeds, *means, f"{chance_of_as_much(mine, without):.3f}"))
