@@ -290,6 +290,7 @@ MISTAKES = [
     (["evaluate", "used"], "used is not a run directory"),
     (["demos", "inspect", "missing.npz"], "there are no demonstrations at missing.npz"),
     (["demos", "inspect", "corrupt.npz"], "corrupt.npz cannot be read as demonstrations"),
+    (["train", "--dynamics", "tabular"], "needs states that are one-hot vectors"),
     (["settings", "--task", "chess"], "unknown task 'chess'"),
     (["settings", "sarsa"], "unknown method 'sarsa'; there are: mobile, bc, bco"),
     (["settings", "--preset", "best"], "unknown preset 'best'"),

@@ -96,6 +96,10 @@ class Agent(Actor):
         self._home = self._factory.name if self._factory else None
         self.state: Any = None
         self._finish()
+        self.check()
+
+    def check(self) -> None:
+        """What the settings ask of environment and demonstrations, before any work."""
 
     def _finish(self) -> None:
         self._environments: list[gym.Env] = []

@@ -293,9 +293,11 @@ class MobILE(Agent):
     init = staticmethod(init)
     improve = staticmethod(improve)
 
-    def digest(self, sample: Demonstrated) -> Expert:
+    def check(self) -> None:
         if self.problem.feature_map is None:
-            self.settings.dynamics.check_states(sample.steps.reshape(-1, self.problem.state_dim))
+            self.settings.dynamics.check_states(next(iter(self.demonstrations)).states)
+
+    def digest(self, sample: Demonstrated) -> Expert:
         means = self.mean_features(self.settings.discriminator, self.state.discriminator)
         if self.problem.feature_map is not None:
             return Expert(means, None, None)
