@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from ilfo.components import FUNCTIONS
+from ilfo.config import to_dict
 from ilfo.experiments.analysis import sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.rivals.sweep import CELLS, CONTINUOUS
@@ -35,7 +37,9 @@ def written(folder, cell, returns, *, curve=(), **more):
         summary = {"env": "CartPole-v1", "online_samples": 0}
         summary |= {"expert_return": 450.0, "random_return": 22.5}
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"result": scores | more, "summary": summary, "curve": curve}))
+        result = {"result": scores | more, "summary": summary, "curve": curve}
+        settings = to_dict(cell.order.settings(), FUNCTIONS)
+        path.write_text(json.dumps(result | {"settings": settings}))
 
 
 def test_the_table_compares_with_random_actions(tmp_path):
