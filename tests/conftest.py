@@ -28,6 +28,14 @@ from ilfo.termination import NoTermination
 from tests.small import HORIZON, MACHINE, SETTINGS, STEP, demonstrations, small_agent, small_order
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forget_compiled_code():
+    """Every compiled function takes memory maps, of which a process may have only so many: a worker
+    that kept all of them crashed in XLA towards the end of the suite."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture(scope="session")
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compiled code, shared with parallel workers and with processes that tests start."""
