@@ -33,8 +33,7 @@ Tables = dict[str, Sequence[Row]]
 
 @contextmanager
 def _compiled_for_once() -> Iterator[None]:
-    """Keep no compiled code: a study is hardly ever run twice, and XLA has crashed on writing
-    down as large a programme as that of the calibration study."""
+    """Keep no compiled code for the next process: a study is hardly ever run twice."""
     before = getattr(jax.config, KEEPING)
     jax.config.update(KEEPING, float("inf"))
     try:
