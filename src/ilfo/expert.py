@@ -27,6 +27,13 @@ PORTION = 4096
 """Steps whose features are computed at once."""
 
 
+class ExpertSteps(NamedTuple):
+    """The demonstrations' steps, for methods that have to see states."""
+
+    mean_features: Float[Array, " D"]
+    steps: Float[Array, "n 2 S"]
+
+
 class Expert(eqx.Module):
     """The demonstrations as one compiled iteration sees them."""
 

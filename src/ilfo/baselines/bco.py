@@ -10,7 +10,7 @@ BC-O(0), which never acts with what it learned, is `explore` at least as large a
 iterations. The online budget is `total_timesteps`.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -27,7 +27,7 @@ from ilfo.coverage import covered_share
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.inverse import InverseDynamics, InverseState
-from ilfo.expert import Demonstrated
+from ilfo.expert import Demonstrated, ExpertSteps
 from ilfo.needs import Needs
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
@@ -77,13 +77,6 @@ class BCOState(eqx.Module):
     iteration: Int[Array, ""]
 
 
-class Steps(NamedTuple):
-    """The demonstrations, in states."""
-
-    mean_features: Float[Array, " D"]
-    steps: Float[Array, "n 2 S"]
-
-
 def init(
     settings: BCOSettings, problem: Problem, demonstrated: Float[Array, "n 2 F"], *, key: Array
 ) -> BCOState:
@@ -107,7 +100,7 @@ def init(
 
 
 def improve(
-    settings: BCOSettings, problem: Problem, state: BCOState, rollout: Rollout, expert: Steps
+    settings: BCOSettings, problem: Problem, state: BCOState, rollout: Rollout, expert: ExpertSteps
 ) -> tuple[BCOState, Log]:
     keys = named_keys(state.key, "inverse", "clone", "coverage", "next")
     mmd = real_mmd(settings.chooser, state.chooser, rollout, expert.mean_features)
@@ -168,9 +161,9 @@ class BCO(Agent):
     init = staticmethod(init)
     improve = staticmethod(improve)
 
-    def digest(self, sample: Demonstrated) -> Steps:
+    def digest(self, sample: Demonstrated) -> ExpertSteps:
         means = self.mean_features(self.settings.chooser, self.state.chooser)
-        return Steps(means, self.for_each_seed(sample.steps))
+        return ExpertSteps(means, self.for_each_seed(sample.steps))
 
     def remarks(self) -> list[str]:
         least = self.settings.least_coverage

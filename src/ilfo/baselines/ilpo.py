@@ -9,7 +9,7 @@
 Only numbered actions can be remapped; a Box task can be made such a one by `Discretise`.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -25,7 +25,7 @@ from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.latent import LatentDynamics, LatentState
 from ilfo.environments.spaces import DiscreteActions
-from ilfo.expert import Demonstrated
+from ilfo.expert import Demonstrated, ExpertSteps
 from ilfo.needs import Needs
 from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
@@ -67,13 +67,6 @@ class ILPOState(eqx.Module):
     iteration: Int[Array, ""]
 
 
-class Steps(NamedTuple):
-    """The demonstrations, in states."""
-
-    mean_features: Float[Array, " D"]
-    steps: Float[Array, "n 2 S"]
-
-
 def init(
     settings: ILPOSettings, problem: Problem, demonstrated: Float[Array, "n 2 F"], *, key: Array
 ) -> ILPOState:
@@ -104,7 +97,11 @@ def init(
 
 
 def improve(
-    settings: ILPOSettings, problem: Problem, state: ILPOState, rollout: Rollout, expert: Steps
+    settings: ILPOSettings,
+    problem: Problem,
+    state: ILPOState,
+    rollout: Rollout,
+    expert: ExpertSteps,
 ) -> tuple[ILPOState, Log]:
     keys = named_keys(state.key, "latent", "remap", "next")
     mmd = real_mmd(settings.chooser, state.chooser, rollout, expert.mean_features)
@@ -159,6 +156,6 @@ class ILPO(Agent):
     init = staticmethod(init)
     improve = staticmethod(improve)
 
-    def digest(self, sample: Demonstrated) -> Steps:
+    def digest(self, sample: Demonstrated) -> ExpertSteps:
         means = self.mean_features(self.settings.chooser, self.state.chooser)
-        return Steps(means, self.for_each_seed(sample.steps))
+        return ExpertSteps(means, self.for_each_seed(sample.steps))
