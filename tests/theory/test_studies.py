@@ -10,7 +10,7 @@ from ilfo import machine
 from ilfo.cli import main
 from ilfo.cli.theory import STUDIES
 from ilfo.theory.calibration import Calibration
-from ilfo.theory.explore import Explore
+from ilfo.theory.explore import Explore, gaps_up_to_one
 from ilfo.theory.knr import KNR
 from ilfo.theory.tabular import Tabular
 from tests.small import MACHINE
@@ -70,6 +70,24 @@ def test_no_algorithm_beats_the_lower_bound(written):
     rows = written[1]["explore"]["lower_bound"]
     bound, error = column(rows, "√(AT)/16"), column(rows, "standard error")
     assert (column(rows, "largest regret") - 3 * error > bound).all()
+
+
+@pytest.mark.slow
+def test_regret_grows_faster_without_exploring_than_with_optimism(written):
+    """By their whole intervals, over all T and from the last but one on, here the same."""
+    rows = written[1]["explore"]["slopes"]
+    high = column(rows, "high", algorithm="optimism")
+    low = column(rows, "low", algorithm="greedy")
+    assert len(high) == 1
+    assert (high < low).all()
+    assert (low > 2 / 3).all()
+
+
+def test_the_grid_of_gaps_reaches_below_what_can_matter():
+    for rounds in (64, 4096, 65536):
+        gaps = gaps_up_to_one(4, rounds)
+        assert gaps[0] == 1
+        assert gaps[-1] * rounds <= np.sqrt(2 * 4 * rounds)
 
 
 @pytest.mark.slow

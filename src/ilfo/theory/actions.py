@@ -18,7 +18,8 @@ from ilfo.theory.slopes import normal_draws, slope_with_interval
 from ilfo.theory.study import Study
 
 WITHOUT: dict[str, Algorithm] = {"optimism": optimism, "matching with bonus": matching}
-GAPS = 2.0 ** -np.arange(0, 4.25, 0.5)
+GAPS = 2.0 ** np.arange(0, 3.25, 0.5)
+"""Gaps as multiples of √(A/T), none of them above 1: the worst lies inside."""
 
 
 def demonstrate(expert: Float[Array, "n A"], key: Array) -> tuple[Array, Array]:
@@ -44,9 +45,9 @@ def cloning_regret(means, expert, rounds: int, record_key, play_key) -> Float[Ar
 class Actions(Study):
     """With actions one demonstration suffices; without, regret grows as the root of A."""
 
-    rounds: int = 2048
+    rounds: int = 4096
     """Rounds T."""
-    repetitions: int = 1000
+    repetitions: int = 2000
     """Independent repetitions of every regret."""
     fewest: int = 8
     """Smallest A; each other is twice the last."""
@@ -71,8 +72,9 @@ class Actions(Study):
             found = [self._over_gaps(algorithm, arms, next(keys)) for arms in counts]
             mean, error = (np.stack(part) for part in zip(*found, strict=True))
             for arms, means, errors in zip(counts, mean, error, strict=True):
-                gap = means.argmax()
-                rows.append(self._row(name, arms, means[gap], errors[gap], GAPS[gap]))
+                worst = means.argmax()
+                gap = self._gaps(arms)[worst]
+                rows.append(self._row(name, arms, means[worst], errors[worst], gap))
             draws = normal_draws(mean, error, rng).max(-1)
             wrong = 1 - 1 / np.array(counts)
             for label, part in (("regret", 1.0), ("regret/(1 − 1/A)", wrong)):
@@ -90,8 +92,12 @@ class Actions(Study):
         error = lost.std() / np.sqrt(self.repetitions)
         return self._row("cloning one action", arms, lost.mean(), error, 1.0)
 
+    def _gaps(self, arms):
+        return np.minimum(GAPS * np.sqrt(arms / self.rounds), 1.0)
+
     def _over_gaps(self, algorithm, arms, key):
-        instances = jax.vmap(lambda gap: one_good_arm(arms, gap))(jnp.asarray(GAPS))
+        gaps = jnp.asarray(self._gaps(arms))
+        instances = jax.vmap(lambda gap: one_good_arm(arms, gap))(gaps)
         found = regret(
             algorithm,
             instances,

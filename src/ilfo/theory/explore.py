@@ -34,8 +34,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "optimism": optimism,
     "matching with bonus": matching,
 }
-GAPS = 2.0 ** -np.arange(0, 5.25, 0.5)
-SHARES = 2.0 ** -np.arange(2.5, 7.0, 0.5)
+SHARES = 2.0 ** -np.arange(1 / 3, 2.1, 1 / 3)
+"""Values of ε, as multiples of (A/T)^⅓: a grid that is equally fine for every T."""
 RATES = {"epsilon-greedy": 2 / 3, "optimism": 1 / 2, "matching with bonus": 1 / 2, "greedy": 1.0}
 
 
@@ -45,9 +45,9 @@ class Explore(Study):
 
     arms: int = 4
     """Actions A."""
-    repetitions: int = 1000
+    repetitions: int = 2000
     """Independent repetitions of every regret."""
-    longest: int = 16384
+    longest: int = 65536
     """Largest T; each other is a quarter of the next."""
     lengths: int = 4
     """How many values of T."""
@@ -65,15 +65,17 @@ class Explore(Study):
         lengths = [self.longest // 4**k for k in reversed(range(self.lengths))]
         keys = iter(jax.random.split(jax.random.key(self.seed), 2 * len(lengths) * len(ALGORITHMS)))
         lower, worst = [], []
-        means: dict[str, list[np.ndarray]] = {name: [] for name in RATES}
-        errors: dict[str, list[np.ndarray]] = {name: [] for name in RATES}
+        regrets: dict[str, list[np.ndarray]] = {name: [] for name in RATES}
+        draws: dict[str, list[np.ndarray]] = {name: [] for name in RATES}
+        rng = np.random.default_rng(self.seed)
         for rounds in lengths:
             for name, algorithm in ALGORITHMS.items():
                 lower.append(self._lower_bound(name, algorithm, rounds, next(keys)))
+            gaps, shares = gaps_up_to_one(self.arms, rounds), shares_for(self.arms, rounds)
             for name in RATES:
-                mean, error = self._over_gaps(ALGORITHMS[name], rounds, next(keys))
-                means[name].append(mean)
-                errors[name].append(error)
+                mean, error = self._over_gaps(ALGORITHMS[name], gaps, shares, rounds, next(keys))
+                regrets[name].append(_minimax(mean))
+                draws[name].append(_minimax(normal_draws(mean, error, rng)))
                 share, gap = np.unravel_index(_best(mean), mean.shape)
                 worst.append(
                     {
@@ -81,13 +83,13 @@ class Explore(Study):
                         "T": rounds,
                         "regret": float(mean[share, gap]),
                         "standard error": float(error[share, gap]),
-                        "worst gap": float(GAPS[gap]),
-                        "best ε": float(SHARES[share]) if name == "epsilon-greedy" else "",
+                        "worst gap": float(gaps[gap]),
+                        "best ε": float(shares[share]) if name == "epsilon-greedy" else "",
                     }
                 )
-        rng = np.random.default_rng(self.seed)
         slopes = [
-            self._slope(name, lengths, np.stack(means[name]), np.stack(errors[name]), rng)
+            self._slope(name, lengths[first:], regrets[name][first:], draws[name][first:])
+            for first in dict.fromkeys((0, self.lengths - 2))
             for name in RATES
         ]
         return {"lower_bound": lower, "worst_case": worst, "slopes": slopes}
@@ -96,7 +98,7 @@ class Explore(Study):
         """(a): the largest of the mean regrets over the A instances."""
         gap = 0.25 * np.sqrt(self.arms / rounds)
         instances = jnp.stack([one_good_arm(self.arms, gap, i) for i in range(self.arms)])
-        share = jnp.full(self.arms, min(1.0, (self.arms / rounds) ** (1 / 3)))
+        share = jnp.full(self.arms, (self.arms / rounds) ** (1 / 3))
         found = np.asarray(
             regret(algorithm, instances, share, rounds, repetitions=self.repetitions, key=key)
         )
@@ -114,10 +116,10 @@ class Explore(Study):
             "ratio": mean / float(bound),
         }
 
-    def _over_gaps(self, algorithm, rounds, key):
+    def _over_gaps(self, algorithm, gaps, shares, rounds, key):
         """(b): mean regrets (ε, gaps) and their standard errors; without ε a single row."""
-        shares = SHARES if algorithm is epsilon_greedy else np.zeros(1)
-        share, gap = np.meshgrid(shares, GAPS, indexing="ij")
+        shares = shares if algorithm is epsilon_greedy else np.zeros(1)
+        share, gap = np.meshgrid(shares, gaps, indexing="ij")
         instances = jax.vmap(lambda g: one_good_arm(self.arms, g))(jnp.asarray(gap.ravel()))
         found = np.asarray(
             regret(
@@ -132,11 +134,11 @@ class Explore(Study):
         mean = found.mean(0).reshape(gap.shape)
         return mean, found.std(0).reshape(gap.shape) / np.sqrt(self.repetitions)
 
-    def _slope(self, name, lengths, mean, error, rng):
-        draws = _minimax(normal_draws(mean, error, rng))
-        found = slope_with_interval(np.array(lengths), _minimax(mean), draws)
+    def _slope(self, name, lengths, regrets, draws):
+        found = slope_with_interval(np.array(lengths), np.array(regrets), np.stack(draws, -1))
         return {
             "algorithm": name,
+            "from T": lengths[0],
             "theory": RATES[name],
             "slope": found.value,
             "low": found.low,
@@ -152,7 +154,7 @@ class Explore(Study):
         bound = [row["√(AT)/16"] for row in rows]
         left.plot([r["T"] for r in rows], bound, "k--", label="√(AT)/16")
         left.set(title="(a) gap ¼√(A/T)")
-        for row in tables["slopes"]:
+        for row in tables["slopes"][: len(RATES)]:
             rows = [each for each in tables["worst_case"] if each["algorithm"] == row["algorithm"]]
             label = f"{row['algorithm']}: slope {row['slope']:.2f}"
             right.plot([r["T"] for r in rows], [r["regret"] for r in rows], "o-", label=label)
@@ -160,6 +162,16 @@ class Explore(Study):
         for axes in (left, right):
             axes.set(xscale="log", yscale="log", xlabel="T", ylabel="regret")
             axes.legend(fontsize=8)
+
+
+def gaps_up_to_one(arms: int, rounds: int) -> np.ndarray:
+    """Half octaves from 1 down to √(A/T), below which no algorithm can lose more than √(AT)."""
+    return 2.0 ** -np.arange(0, 0.5 * np.log2(rounds / arms) + 0.25, 0.5)
+
+
+def shares_for(arms: int, rounds: int) -> np.ndarray:
+    """Values of ε, none above 1."""
+    return SHARES * (arms / rounds) ** (1 / 3)
 
 
 def _best(mean: np.ndarray) -> int:

@@ -10,13 +10,11 @@ import dataclasses
 import io
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 from rich.console import Console
 
 from ilfo import machine
@@ -25,21 +23,8 @@ from ilfo.extras import needed_from
 from ilfo.files import atomic_write_text
 from ilfo.run import versions
 
-KEEPING = "jax_persistent_cache_min_compile_time_secs"
-"""How long something must take to compile to be kept for the next process."""
 Row = Mapping[str, Any]
 Tables = dict[str, Sequence[Row]]
-
-
-@contextmanager
-def _compiled_for_once() -> Iterator[None]:
-    """Keep no compiled code for the next process: a study is hardly ever run twice."""
-    before = getattr(jax.config, KEEPING)
-    jax.config.update(KEEPING, float("inf"))
-    try:
-        yield
-    finally:
-        jax.config.update(KEEPING, before)
 
 
 @dataclass(frozen=True)
@@ -74,8 +59,7 @@ class Study(abc.ABC):
             from matplotlib import pyplot
         here, commit = machine.set_up(1), machine.commit()
         began = time.perf_counter()
-        with _compiled_for_once():
-            tables = self.measure()
+        tables = self.measure()
         seconds = time.perf_counter() - began
         figure = pyplot.figure(figsize=(11, 4.2), layout="constrained")
         self.draw(figure, tables)
