@@ -12,7 +12,14 @@ from ilfo.experiments.analysis import as_markdown, as_table, interval, stale_not
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
 from ilfo.experiments.results import changed_settings, read_results
-from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_files, run_seed
+from ilfo.experiments.runner import (
+    SWEEPS,
+    find_cells,
+    find_sweep,
+    result_file,
+    result_files,
+    run_seed,
+)
 from ilfo.mobile import MobILE
 from tests.small import MACHINE, STEP, demonstrations, small_order
 
@@ -141,13 +148,19 @@ def test_mobile_and_its_rivals_meet_on_equal_terms():
     """The same task, demonstrations, seeds and online budget in every cell of a task."""
     orders = {cell.name: cell.order for cell in find_sweep("rivals")}
     for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
-        mobile = orders[f"{task}-mobile"]
+        mobile = orders[task]
         assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())
         for method in ("bc", "bco", "gail", "gaifo", "constant"):
             rival = orders[f"{task}-{method}"]
             assert rival.budget == (None if method == "bc" else mobile.budget)
             for name in ("task", "trajectories", "seeds", "first_seed"):
                 assert getattr(rival, name) == getattr(mobile, name)
+
+
+def test_the_table_of_rivals_reads_mobile_where_the_six_tasks_keep_it(tmp_path):
+    """So that nothing is run twice."""
+    cell = next(cell for cell in find_sweep("rivals") if cell.name == "hopper")
+    assert result_file(tmp_path, "rivals", cell, 3) == tmp_path / "six" / "hopper-3.json"
 
 
 def test_scripted_experts_do_what_they_are_for():

@@ -20,6 +20,9 @@ class Cell:
     """Of an episode's states: a number that the return does not show, the smaller the better."""
     every: int = 1
     """The true return is measured after every that many iterations."""
+    home: str | None = None
+    """The sweep that runs it and keeps its results, where that is another than the one that lists
+    it."""
 
     @property
     def seeds(self) -> range:

@@ -1,27 +1,30 @@
 """MobILE and its rivals on the paper's tasks, at the same online budget, five seeds.
 
-A cell is TASK-METHOD, with the method's default preset. `TASK-constant` is the survival reference
-on real rollouts: GAIfO's loop with the same cost for every step alive, whatever the demonstrations
-show. The expert and a random policy are in every table anyway. ILPO is for numbered actions only.
+A cell is TASK-METHOD, with the method's default preset and the paper's number of demonstrations;
+`TASK` is MobILE's, which the sweep `six` runs. `TASK-constant` is the survival reference on real
+rollouts: GAIfO's loop with the same cost for every step alive, whatever the demonstrations show.
+The expert and a random policy are in every table anyway. ILPO is for numbered actions only.
 """
 
 from dataclasses import replace
 
 from ilfo.experiments.cell import Cell
+from ilfo.experiments.six.sweep import CELLS as SIX
 from ilfo.launch import Order
 
-DISCRETE = {"cartpole": 10, "reacher": 10, "cartpole-stochastic": 20}
-CONTINUOUS = {"hopper": 10, "walker2d": 10}
-"""Tasks, and the paper's numbers of demonstrations."""
-METHODS = ("mobile", "bc", "bco", "gail", "gaifo", "ilpo")
+DISCRETE = ("cartpole", "reacher", "cartpole-stochastic")
+CONTINUOUS = ("hopper", "walker2d")
+METHODS = ("bc", "bco", "gail", "gaifo", "ilpo")
 CONSTANT = ("classifier.cost_form=constant",)
 
 
 def _cells() -> tuple[Cell, ...]:
+    mobile = {cell.name: replace(cell, home="six") for cell in SIX}
     cells = []
-    for task, trajectories in (DISCRETE | CONTINUOUS).items():
-        order = Order(task=task, trajectories=trajectories, seeds=5)
+    for task in DISCRETE + CONTINUOUS:
+        order = Order(task=task, seeds=5)
         every = 1 if task in DISCRETE else 10
+        cells.append(mobile[task])
         for method in METHODS:
             if method == "ilpo" and task in CONTINUOUS:
                 continue

@@ -10,7 +10,7 @@ from ilfo.environments.tasks import TASKS, Task
 from ilfo.experiments.cell import Cell
 from ilfo.launch import Order
 
-SAMPLES_BETWEEN = 4_000
+SAMPLES_BETWEEN = 8_000
 """Online samples from one point of a curve to the next, about."""
 
 
