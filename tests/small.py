@@ -15,6 +15,7 @@ import numpy as np
 from ilfo.environments.tasks import find_task
 from ilfo.launch import Order, apply_change
 from ilfo.mobile import MobILE, Settings
+from ilfo.types import Steps
 
 HORIZON = 20
 SEEDS = 3
@@ -40,6 +41,11 @@ CHANGES = (
     "buffer_horizons=4",
 )
 SETTINGS: Settings = functools.reduce(apply_change, CHANGES, Settings())
+
+
+def as_steps(pairs, trajectories: int = 2) -> Steps:
+    """Steps (n, 2, F) as demonstrated ones, dealt to so many trajectories."""
+    return Steps(jnp.asarray(pairs), jnp.arange(len(pairs)) % trajectories)
 
 
 def demonstrations(count: int = 2):

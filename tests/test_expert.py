@@ -10,8 +10,9 @@ from scipy.stats import chi2
 
 from ilfo.demonstrations import Demonstrations, Trajectory
 from ilfo.discriminators.mmd import ABSORBED, MMD, RUNAWAY
-from ilfo.expert import PORTION, mean_features, sample_steps
+from ilfo.expert import PORTION, mean_features, sample, sample_steps
 from ilfo.parallel import one_seed
+from tests.small import as_steps
 
 
 def demonstrations(lengths, terminal, dim=2, seed=0):
@@ -68,6 +69,13 @@ def test_every_step_is_equally_likely_in_every_place():
     assert chi2.ppf(0.0005, 19) < statistic < chi2.ppf(0.9995, 19)
 
 
+def test_every_step_knows_its_trajectory():
+    data = list(numbered([5, 30, 12]))
+    found = sample(data, 20, np.random.default_rng(0))
+    for step, number in zip(found.steps, found.trajectory, strict=True):
+        assert (data[number].states[:-1] == step[0]).all(-1).any()
+
+
 def test_the_sample_follows_from_the_generator():
     draw = lambda seed: sample_steps(numbered([50]), 10, np.random.default_rng(seed))
     np.testing.assert_array_equal(draw(0), draw(0))
@@ -82,7 +90,7 @@ SPEC = MMD(6)
 @cache
 def discriminators(spec, dim=2, count=2, feature_map=None):
     sample = np.random.default_rng(9).normal(size=(30, 2, dim)).astype(np.float32)
-    make = lambda key: spec.init(sample, feature_map, key=key)
+    make = lambda key: spec.init(as_steps(sample), feature_map, key=key)
     return eqx.filter_vmap(make)(jax.random.split(jax.random.key(0), count))
 
 

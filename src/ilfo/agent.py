@@ -31,6 +31,7 @@ from ilfo.problem import offline_problem, state_problem
 from ilfo.randomness import seed_numbers
 from ilfo.rollout import collect
 from ilfo.run import versions
+from ilfo.types import Steps
 
 
 class Agent(Actor):
@@ -214,7 +215,8 @@ class Agent(Actor):
         generator = np.random.default_rng(0)
         sample = expert.sample(self.demonstrations, expert.SAMPLE, generator)
         if self.state is None:
-            self.state = self._initial(jnp.asarray(sample.steps))
+            steps = Steps(jnp.asarray(sample.steps), jnp.asarray(sample.trajectory))
+            self.state = self._initial(steps)
         self._expert = self.digest(sample)
 
     def mean_features(self, spec: AbstractDiscriminator, states: Any) -> Array:
@@ -225,7 +227,7 @@ class Agent(Actor):
         """The same for all seeds."""
         return jnp.broadcast_to(array, (len(self.seeds), *array.shape))
 
-    def _initial(self, sample: Array) -> Any:
+    def _initial(self, sample: Steps) -> Any:
         def make(sample, key):
             return self.init(self.settings, self.problem, sample, key=key)
 

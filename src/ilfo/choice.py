@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ilfo.discriminators.base import AbstractDiscriminator
-from ilfo.discriminators.mmd import safe_norm
 from ilfo.occupancy import by_age
 from ilfo.policies.base import AbstractPolicy
 from ilfo.trees import where
@@ -38,4 +37,4 @@ def real_mmd(
     included. The samples were collected anyway."""
     features = jax.vmap(jax.vmap(fitted.features))(rollout.state, rollout.next_state)
     total, time = spec.total_features(features, rollout, by_age(rollout))
-    return safe_norm(total / time - expert_mean)
+    return fitted.distance(total / time, expert_mean)

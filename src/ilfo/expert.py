@@ -56,6 +56,8 @@ class Demonstrated(NamedTuple):
     """(n,): the step ended its episode."""
     elapsed: np.ndarray
     """(n,): steps of the episode before this one."""
+    trajectory: np.ndarray
+    """(n,): number of the trajectory it is from."""
 
 
 def sample(
@@ -68,8 +70,8 @@ def sample(
     """
     kept: list[Any] = []
     ranks = np.empty(0)
-    for trajectory in trajectories:
-        new = _columns(trajectory)
+    for number, trajectory in enumerate(trajectories):
+        new = _columns(trajectory, number)
         if kept and (kept[1] is None) != (new[1] is None):
             raise ValueError("some of the demonstrations hold actions and some do not")
         ranks = np.concatenate([ranks, generator.random(len(new[0]))])
@@ -83,11 +85,12 @@ def sample(
     return Demonstrated(*kept)
 
 
-def _columns(trajectory: Trajectory) -> list[Any]:
+def _columns(trajectory: Trajectory, number: int) -> list[Any]:
     steps = np.stack([trajectory.states[:-1], trajectory.states[1:]], axis=1)
     terminal = np.zeros(len(steps), bool)
     terminal[-1] = trajectory.terminal
-    return [steps, trajectory.actions, terminal, np.arange(len(steps), dtype=np.int32)]
+    elapsed = np.arange(len(steps), dtype=np.int32)
+    return [steps, trajectory.actions, terminal, elapsed, np.full(len(steps), number, np.int32)]
 
 
 def _none_of(columns: list[Any]) -> list[Any]:

@@ -26,7 +26,7 @@ from ilfo.buffer import Buffer
 from ilfo.checks import require_at_least, require_share
 from ilfo.choice import Choice, real_mmd
 from ilfo.discriminators.base import AbstractDiscriminator
-from ilfo.discriminators.mmd import MMD, safe_norm
+from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.base import AbstractDynamics
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.expert import STARTS, Demonstrated, Expert
@@ -40,7 +40,7 @@ from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.termination import AbstractTermination, LearnedTermination
 from ilfo.trees import all_finite, filter_scan, where
-from ilfo.types import Log, Normaliser, Rollout, Transition, as_transitions
+from ilfo.types import Log, Normaliser, Rollout, Steps, Transition, as_transitions
 from ilfo.world import World, draw_starts, trusted_radius
 
 ENDINGS, RESETS = 500, 500
@@ -123,7 +123,7 @@ class Settings(eqx.Module):
 def init(
     settings: Settings,
     problem: Problem,
-    demonstrated: Float[Array, "n 2 F"],
+    demonstrated: Steps,
     *,
     key: Array,
 ) -> TrainState:
@@ -132,7 +132,7 @@ def init(
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.identity(dim)
     if problem.feature_map is None:
-        normaliser = Normaliser.fit(demonstrated[:, 1], jnp.ones(demonstrated.shape[0]))
+        normaliser = Normaliser.fit(demonstrated.after, demonstrated.weight)
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
     capacity = settings.buffer_horizons * problem.horizon
     return TrainState(
@@ -264,7 +264,7 @@ def judge(
     batch = Batch(rollout, cost, (1 - share) * behind_terminal, (1 - share) * behind_runaway)
     seen = lambda x: jnp.where(rollout.valid, x, 0).sum() / jnp.maximum(rollout.valid.sum(), 1)
     log = {
-        "imagined_mmd": safe_norm(mean - expert.mean_features),
+        "imagined_mmd": discriminator.distance(mean, expert.mean_features),
         "cost": seen(cost),
         "bonus": seen(bonuses),
         "imagined_length": rollout.valid.sum() / rollout.valid.shape[0],

@@ -39,9 +39,10 @@ def default(task: Task | None) -> Settings:
 
 
 LOCOMOTION = Settings(
-    dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=8, batch_size=128)),
+    dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
     discriminator=MMD(step=0.33),
     planner=TRPO(kl=0.01),
+    policy=MLPPolicy(log_std_min=-1.0),
     buffer_horizons=32,
 )
 
@@ -50,13 +51,18 @@ DEFAULTS = {
     "hopper": LOCOMOTION,
     "reacher": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
-        discriminator=MMD(bandwidth_quantile=0.5, input="change", step=0.33),
+        discriminator=MMD(bandwidth_quantile=0.5, input="change", ridge=1.0, step=0.33),
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
     ),
-    "swimmer": LOCOMOTION,
-    "walker2d": replace(LOCOMOTION, discriminator=MMD(step=0.33, input="change")),
+    "swimmer": replace(
+        LOCOMOTION,
+        discriminator=MMD(ridge=1.0, step=0.33),
+        planner=TRPO(kl=0.005),
+        policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
+    ),
+    "walker2d": replace(LOCOMOTION, discriminator=MMD(input="change", ridge=1.0, step=0.33)),
 }
 
 

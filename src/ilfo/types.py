@@ -67,6 +67,28 @@ def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
     )
 
 
+class Steps(NamedTuple):
+    """Demonstrated steps, in random order."""
+
+    pairs: Float[Array, "n 2 F"]
+    """What was seen before and after."""
+    trajectory: Int[Array, " n"]
+    """Number of the trajectory that a step is from."""
+
+    @property
+    def before(self) -> Float[Array, "n F"]:
+        return self.pairs[:, 0]
+
+    @property
+    def after(self) -> Float[Array, "n F"]:
+        return self.pairs[:, 1]
+
+    @property
+    def weight(self) -> Float[Array, " n"]:
+        """All count alike."""
+        return jnp.ones(self.pairs.shape[0])
+
+
 NOTHING = 1e-6
 """A deviation below this share of the largest one is none, whatever the units."""
 

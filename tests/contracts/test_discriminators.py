@@ -15,6 +15,7 @@ from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
 from ilfo.occupancy import by_age, recorded
 from ilfo.types import Rollout
+from tests.small import as_steps
 
 DIM, HORIZON, STREAMS = 3, 8, 4
 
@@ -40,6 +41,7 @@ CASES = {
     "pair-ball-feature-map": Case(
         MMD(16, input="pair", zeta=5.0, clip_min=-0.3), lowest=-0.3, feature_map=first_two
     ),
+    "change-tempered": Case(MMD(16, input="change", ridge=0.5, step=0.5)),
     "endings-free": Case(MMD(16, absorbing=False, step=0.5), absorbing=False),
     "constant": Case(ConstantCost(MMD(16)), highest=0.0),
     "constant-pair-feature-map": Case(
@@ -66,7 +68,7 @@ def demonstrated_steps(width: int) -> np.ndarray:
 def init(name, seed=0):
     case = CASES[name]
     sample = demonstrated_steps(DIM if case.feature_map is None else 2)
-    return _init(case.spec, sample, case.feature_map, jax.random.key(seed))
+    return _init(case.spec, as_steps(sample), case.feature_map, jax.random.key(seed))
 
 
 @cache
@@ -90,6 +92,7 @@ def everything(spec, state, rollout, expert_mean):
     total, time = spec.total_features(psi, rollout, by_age(rollout))
     fitted = spec.fit(state, total / time, expert_mean)
     return {
+        "distance": fitted.distance(total / time, expert_mean),
         "psi": psi,
         "f": fitted(psi),
         "cost": spec.cost(fitted, psi),
@@ -137,6 +140,7 @@ def test_shapes_and_types(name):
         "ending_costs": ((), ()),
         "total": (size,),
         "time": (),
+        "distance": (),
     }
     for value in jax.tree.leaves(found):
         assert value.dtype == jnp.float32

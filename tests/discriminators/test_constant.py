@@ -5,13 +5,14 @@ import numpy as np
 
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
+from tests.small import as_steps
 
 SAMPLE = np.random.default_rng(0).normal(size=(20, 2, 3)).astype(np.float32)
 
 
 def test_every_step_alive_pays_the_same_and_nothing_pays_behind_an_ending():
     spec = ConstantCost(MMD(8))
-    state = spec.init(SAMPLE, None, key=jax.random.key(0))
+    state = spec.init(as_steps(SAMPLE), None, key=jax.random.key(0))
     features = jax.vmap(state.features)(SAMPLE[:, 0], SAMPLE[:, 1])
     for mean in (features[0], features[1]):
         state = spec.fit(state, mean, features[2])
@@ -22,7 +23,9 @@ def test_every_step_alive_pays_the_same_and_nothing_pays_behind_an_ending():
 def test_policies_are_judged_by_the_features_of_the_wrapped_discriminator():
     wrapped = MMD(8, input="pair")
     key = jax.random.key(0)
-    own, its = (spec.init(SAMPLE, None, key=key) for spec in (ConstantCost(wrapped), wrapped))
+    own, its = (
+        spec.init(as_steps(SAMPLE), None, key=key) for spec in (ConstantCost(wrapped), wrapped)
+    )
     assert eqx.tree_equal(own, its)
     means = jnp.arange(10.0), jnp.ones(10)
     assert eqx.tree_equal(ConstantCost(wrapped).fit(own, *means), wrapped.fit(its, *means))

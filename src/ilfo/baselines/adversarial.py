@@ -34,7 +34,7 @@ from ilfo.policies.mlp import MLPPolicy
 from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.trees import all_finite, where
-from ilfo.types import Log, Normaliser, Rollout
+from ilfo.types import Log, Normaliser, Rollout, Steps
 
 LARGEST = 10.0
 """Inputs of the classifier are cut off there: of what the expert never did, more says no more."""
@@ -89,22 +89,22 @@ class Rows(NamedTuple):
 def init(
     settings: AdversarialSettings,
     problem: Problem,
-    demonstrated: Float[Array, "n 2 F"],
+    demonstrated: Steps,
     inputs: int,
     *,
     key: Array,
 ) -> AdversarialState:
     keys = named_keys(key, "policy", "planner", "classifier", "chooser", "run")
     dim = problem.state_dim
-    ones = jnp.ones(demonstrated.shape[0])
-    states = Normaliser.fit(demonstrated[:, 1], ones)
+    weight = demonstrated.weight
+    states = Normaliser.fit(demonstrated.after, weight)
     networks = states if problem.feature_map is None else Normaliser.identity(dim)
     policy = settings.policy.init(dim, problem.actions, networks, key=keys["policy"])
     return AdversarialState(
         planner=settings.planner.init(policy, dim, networks, key=keys["planner"]),
         classifier=settings.classifier.init(inputs, key=keys["classifier"]),
         states=states,
-        changes=Normaliser.fit(demonstrated[:, 1] - demonstrated[:, 0], ones),
+        changes=Normaliser.fit(demonstrated.after - demonstrated.before, weight),
         chooser=settings.chooser.init(demonstrated, problem.feature_map, key=keys["chooser"]),
         chosen=Choice.none_yet(policy),
         key=keys["run"],

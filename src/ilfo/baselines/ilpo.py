@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from ilfo.agent import Agent
 from ilfo.buffer import Buffer
@@ -33,7 +33,7 @@ from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.training import Passes
 from ilfo.trees import all_finite, filter_cond
-from ilfo.types import Log, Normaliser, Rollout, Transition, as_transitions
+from ilfo.types import Log, Normaliser, Rollout, Steps, Transition, as_transitions
 
 
 class ILPOSettings(eqx.Module):
@@ -67,13 +67,11 @@ class ILPOState(eqx.Module):
     iteration: Int[Array, ""]
 
 
-def init(
-    settings: ILPOSettings, problem: Problem, demonstrated: Float[Array, "n 2 F"], *, key: Array
-) -> ILPOState:
+def init(settings: ILPOSettings, problem: Problem, demonstrated: Steps, *, key: Array) -> ILPOState:
     keys = named_keys(key, "latent", "remap", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
     assert isinstance(actions, DiscreteActions)
-    latent = settings.latent.init(demonstrated, actions, key=keys["latent"])
+    latent = settings.latent.init(demonstrated.pairs, actions, key=keys["latent"])
     count = settings.latent.count(actions)
     states = latent.model.policy.normaliser
     scales = Normaliser(

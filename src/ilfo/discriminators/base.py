@@ -8,7 +8,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ilfo.occupancy import Occupancy
-from ilfo.types import Rollout
+from ilfo.types import Rollout, Steps
 
 
 class AbstractFittedDiscriminator(eqx.Module):
@@ -28,17 +28,21 @@ class AbstractFittedDiscriminator(eqx.Module):
     def __call__(self, features: Float[Array, "*n D"]) -> Float[Array, "*n"]:
         """f, before clipping."""
 
+    @abc.abstractmethod
+    def distance(self, mean: Float[Array, " D"], other: Float[Array, " D"]) -> Float[Array, ""]:
+        """How well the best f tells two mean features apart; not negative."""
+
 
 class AbstractDiscriminator(eqx.Module):
     @abc.abstractmethod
     def init(
         self,
-        sample: Float[Array, "n 2 F"],
+        sample: Steps,
         feature_map: Callable[[Array], Array] | None,
         *,
         key: Array,
     ) -> Any:
-        """`sample` holds demonstrated steps (before, after)."""
+        """`sample` holds demonstrated steps."""
 
     @abc.abstractmethod
     def fit(self, state: Any, policy_mean: Float[Array, " D"], expert_mean: Float[Array, " D"]):

@@ -5,6 +5,13 @@
     ball:       w = ζ Δ/‖Δ‖           the maximiser of wᵀΔ over ‖w‖ ≤ ζ
     penalised:  w = Δ, shrunk onto the ball when longer than ζ   (the paper's 'exact' update)
     averaged:   w ← P((1 - η) w + η · target)                    (the paper's gradient ascent)
+    tempered:   Δ becomes BΔ and f_w(s) = wᵀBψ(s), with BᵀB ∝ (C + ridge·c̄·I)⁻¹
+
+In the last line (not in the paper; with `ridge`) C is the covariance, between demonstrations, of a
+demonstration's mean features, and c̄ the mean of its variances. A difference counts by how much the
+expert itself varies in that direction: where the demonstrations disagree (which goal, which
+heading) it means little, where they all agree (how fast, how smoothly) much. It is the kernel
+Fisher discriminant with trajectories as samples; MMD = ‖BΔ‖ then.
 
 z(s) is the state scaled by the expert's standard deviations. Two more features, orthogonal to all
 others and of the same norm as a state's, stand for what lies behind an ending: the absorbing
@@ -18,15 +25,19 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ilfo.checks import require_at_least, require_positive, require_share
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
 from ilfo.occupancy import Occupancy
-from ilfo.types import Normaliser, Rollout
+from ilfo.types import Normaliser, Rollout, Steps
 
 ABSORBED, RUNAWAY = -2, -1
 """Places of the two endings in a feature vector."""
+TRAJECTORIES = 1_000
+"""Demonstrations whose spread is looked at."""
+TRIFLE = 1e-12
+"""Variance of mean features below which demonstrations do not vary."""
 
 _DRAW = {
     "gaussian": jax.random.normal,
@@ -83,6 +94,8 @@ class MMDState(AbstractFittedDiscriminator):
 
     psi: FourierFeatures
     w: Float[Array, " D+2"]
+    temper: Float[Array, "D+2 D+2"] | None
+    """B; None stands for the identity."""
 
     def features(self, state, next_state):
         return self.psi(self.psi.observe(state), self.psi.observe(next_state))
@@ -91,7 +104,20 @@ class MMDState(AbstractFittedDiscriminator):
         return self.psi(x, next_x)
 
     def __call__(self, features: Float[Array, "*n D+2"]) -> Float[Array, "*n"]:
-        return features @ self.w
+        return features @ self.slope
+
+    @property
+    def slope(self) -> Float[Array, " D+2"]:
+        """f's derivative by the features."""
+        return self.w if self.temper is None else self.temper.T @ self.w
+
+    def difference(
+        self, mean: Float[Array, " D+2"], other: Float[Array, " D+2"]
+    ) -> Float[Array, " D+2"]:
+        return mean - other if self.temper is None else self.temper @ (mean - other)
+
+    def distance(self, mean, other):
+        return safe_norm(self.difference(mean, other))
 
 
 class MMD(AbstractDiscriminator):
@@ -107,6 +133,9 @@ class MMD(AbstractDiscriminator):
     input: Input = "state"
     """Judge the state reached; or the pair of states before and after the step; or the state
     reached and the change that led there, on a scale of its own: a pair whose small steps show."""
+    ridge: float | None = None
+    """Weigh differences by how little the demonstrations vary among themselves, the less so the
+    larger the ridge; None: all directions count alike."""
     form: Literal["ball", "penalised"] = "ball"
     """Maximise over the ball of radius zeta, or the paper's penalised problem."""
     zeta: float = 1.0
@@ -122,7 +151,7 @@ class MMD(AbstractDiscriminator):
     and imagined rollouts alike; otherwise an episode's end carries no cost of its own."""
 
     def __post_init__(self):
-        require_positive(self, "zeta", "step")
+        require_positive(self, "zeta", "step", *(() if self.ridge is None else ("ridge",)))
         require_share(self, "step", "bandwidth_quantile")
         require_at_least(self, 1, "features")
         if self.clip_min >= self.clip_max:
@@ -130,19 +159,18 @@ class MMD(AbstractDiscriminator):
 
     def init(
         self,
-        sample: Float[Array, "n 2 F"],
+        sample: Steps,
         feature_map: Callable[[Array], Array] | None,
         *,
         key: Array,
     ) -> MMDState:
-        """`sample` holds demonstrated steps (before, after); it sets scale and bandwidth."""
+        """`sample` sets scale and bandwidth, and what varies between demonstrations."""
         frequency_key, phase_key, pair_key = jax.random.split(key, 3)
-        normaliser = changes = Normaliser.identity(sample.shape[-1])
+        normaliser = changes = Normaliser.identity(sample.pairs.shape[-1])
         if self.scaled:
-            ones = jnp.ones(sample.shape[0])
-            normaliser = Normaliser.fit(sample[:, 1], ones)
-            changes = Normaliser.fit(sample[:, 1] - sample[:, 0], ones)
-        z = scaled_input(self.input, normaliser, changes, sample[:, 0], sample[:, 1])
+            normaliser = Normaliser.fit(sample.after, sample.weight)
+            changes = Normaliser.fit(sample.after - sample.before, sample.weight)
+        z = scaled_input(self.input, normaliser, changes, sample.before, sample.after)
         bandwidth = distance_quantile(z, self.bandwidth_quantile, key=pair_key)
         shape = (self.features, z.shape[1])
         psi = FourierFeatures(
@@ -153,16 +181,23 @@ class MMD(AbstractDiscriminator):
             self.input,
             feature_map,
         )
-        return MMDState(psi, jnp.zeros(psi.size))
+        temper = None
+        if self.ridge is not None:
+            waves = jax.vmap(psi)(sample.before, sample.after)[:, :ABSORBED]
+            temper = jnp.eye(psi.size)
+            temper = temper.at[:ABSORBED, :ABSORBED].set(
+                tempering(waves, sample.trajectory, self.ridge)
+            )
+        return MMDState(psi, jnp.zeros(psi.size), temper)
 
     def fit(
         self, state: MMDState, policy_mean: Float[Array, " D+2"], expert_mean: Float[Array, " D+2"]
     ) -> MMDState:
-        difference = policy_mean - expert_mean
+        difference = state.difference(policy_mean, expert_mean)
         length = safe_norm(difference)
         target = self.zeta * difference / length if self.form == "ball" else difference
         w = (1 - self.step) * state.w + self.step * target
-        return MMDState(state.psi, w * jnp.minimum(1.0, self.zeta / safe_norm(w)))
+        return MMDState(state.psi, w * jnp.minimum(1.0, self.zeta / safe_norm(w)), state.temper)
 
     def cost(self, state: MMDState, features: Float[Array, "*n D+2"]) -> Float[Array, "*n"]:
         return jnp.clip(state(features), self.clip_min, self.clip_max)
@@ -172,7 +207,7 @@ class MMD(AbstractDiscriminator):
         if not self.absorbing:
             return jnp.zeros(()), jnp.zeros(())
         clip = lambda x: jnp.clip(x, self.clip_min, self.clip_max)
-        return clip(state.w[ABSORBED]), clip(state.w[RUNAWAY])
+        return clip(state.slope[ABSORBED]), clip(state.slope[RUNAWAY])
 
     def total_features(
         self, features: Float[Array, "N T D+2"], rollout: Rollout, occupancy: Occupancy
@@ -188,6 +223,28 @@ class MMD(AbstractDiscriminator):
 def safe_norm(x: Float[Array, " n"]) -> Float[Array, ""]:
     """‖x‖, kept above zero so that it can be divided by."""
     return jnp.sqrt(jnp.maximum((x**2).sum(), 1e-20))
+
+
+def tempering(
+    features: Float[Array, "n D"], trajectory: Int[Array, " n"], ridge: float
+) -> Float[Array, "D D"]:
+    """B, on such a scale that the mean of ‖Bψ‖² over the steps is 1.
+
+    The spread is that between the first TRAJECTORIES demonstrations. Where it is nothing, as for a
+    single demonstration, B is a multiple of the identity.
+    """
+    sums = jax.ops.segment_sum(features, trajectory, TRAJECTORIES)
+    counts = jax.ops.segment_sum(jnp.ones(len(features)), trajectory, TRAJECTORIES)
+    seen = counts > 0
+    means = sums / jnp.maximum(counts, 1)[:, None]
+    away = jnp.where(seen[:, None], means - means.sum(0) / seen.sum(), 0)
+    spread = away.T @ away / jnp.maximum(seen.sum() - 1, 1)
+    level = jnp.trace(spread) / len(spread)
+    identity = jnp.eye(len(spread))
+    spread = jnp.where(level > TRIFLE, spread / jnp.maximum(level, TRIFLE), 0 * identity)
+    root = jnp.linalg.cholesky(spread + ridge * identity)
+    temper = jax.scipy.linalg.solve_triangular(root, identity, lower=True)
+    return temper / safe_norm((features @ temper.T).ravel()) * jnp.sqrt(len(features))
 
 
 def distance_quantile(

@@ -139,7 +139,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=2000.0,
             demonstrations=10,
-            budget=140_000,
+            budget=120_000,
         ),
     )
 }

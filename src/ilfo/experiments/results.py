@@ -24,7 +24,8 @@ def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
 
 def changed_settings(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
     """Names of the settings that differ between any of the results and what the cell's order means
-    now. One that is newer than the result counts: nothing says what held before it was there."""
+    now. One that is newer than the result counts unless it is None, which switches it off: nothing
+    else says what held before it was there."""
     now = json.loads(json.dumps(config.to_dict(cell.order.settings(), FUNCTIONS)))
     return {name for each in found for name in _differing(each["settings"], now, "")}
 
@@ -34,7 +35,7 @@ def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
         for name in sorted(before.keys() | now.keys()):
             here = f"{where}.{name}" if where else name
             yield from _differing(before.get(name, _ABSENT), now.get(name, _ABSENT), here)
-    elif before is _ABSENT or now is _ABSENT or before != now:
+    elif before != now and (before, now) != (_ABSENT, None):
         yield where
 
 
