@@ -9,7 +9,7 @@ import tyro
 
 from ilfo import machine
 from ilfo.cli.console import console
-from ilfo.experiments.analysis import as_markdown, as_table, stale_note, sweep_rows
+from ilfo.experiments.analysis import as_markdown, print_table, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
 from ilfo.experiments.plots import draw_sweep
@@ -92,7 +92,7 @@ class BenchTable:
         if self.markdown:
             print(as_markdown(rows) + (f"\n\n{note}" if note else ""))
         else:
-            console.print(as_table(rows))
+            print_table(console, rows)
             if note:
                 console.print(note, highlight=False, markup=False)
             console.print(

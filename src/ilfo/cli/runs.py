@@ -14,7 +14,7 @@ from ilfo.components import DYNAMICS
 from ilfo.demonstrations import Demonstrations
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.evaluate import mean_return
-from ilfo.experiments.analysis import as_markdown, as_table
+from ilfo.experiments.analysis import as_markdown, print_table
 from ilfo.launch import METHODS, Order, load_best, resume, start
 from ilfo.logging import Progress
 from ilfo.policies.host import HostPolicy
@@ -167,7 +167,7 @@ class Tasks:
     def run(self) -> None:
         if self.experts or self.markdown:
             rows = expert_rows()
-            print(as_markdown(rows)) if self.markdown else console.print(as_table(rows))
+            print(as_markdown(rows)) if self.markdown else print_table(console, rows)
             return
         for task in TASKS.values():
             table = Table(show_header=False, box=None, title=task.name, title_justify="left")

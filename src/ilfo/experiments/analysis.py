@@ -1,11 +1,14 @@
 """Tables of a sweep's results, with bootstrap intervals over seeds."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Column, Table
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import best_by_reward, changed_settings, read_results
@@ -90,13 +93,15 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
 
-def as_table(rows: Sequence[Sequence[str]]) -> Table:
-    """For a terminal."""
-    # a name that is cut short cannot be typed
-    table = Table(Column(rows[0][0], no_wrap=True), *rows[0][1:])
+def print_table(console: Console, rows: Sequence[Sequence[str]]) -> None:
+    """For a terminal; wider than it rather than with numbers cut short."""
+    table = Table(*rows[0])
     for row in rows[1:]:
         table.add_row(*row)
-    return table
+    needed = Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum
+    before, console.width = console.width, max(console.width, needed)
+    console.print(table)
+    console.width = before
 
 
 def _scores(found: list[dict[str, Any]]) -> list[str]:

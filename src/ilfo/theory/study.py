@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from ilfo import machine
-from ilfo.experiments.analysis import as_markdown, as_table
+from ilfo.experiments.analysis import as_markdown, print_table
 from ilfo.extras import needed_from
 from ilfo.files import atomic_write_text
 from ilfo.run import versions
@@ -81,7 +81,7 @@ class Study(abc.ABC):
         atomic_write_text(out / "study.json", json.dumps(facts | here, indent=1) + "\n")
         console = Console()
         for table in shown.values():
-            console.print(as_table(table))
+            print_table(console, table)
         console.print(f"{seconds:.0f} s  tables and picture: {out}", highlight=False, markup=False)
 
     def _settings(self) -> dict[str, Any]:
