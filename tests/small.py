@@ -15,7 +15,7 @@ import numpy as np
 from ilfo.environments.tasks import find_task
 from ilfo.launch import Order, apply_change
 from ilfo.mobile import MobILE, Settings
-from ilfo.types import Steps
+from ilfo.types import DemonstratedSteps
 
 HORIZON = 20
 SEEDS = 3
@@ -43,9 +43,9 @@ CHANGES = (
 SETTINGS: Settings = functools.reduce(apply_change, CHANGES, Settings())
 
 
-def as_steps(pairs, trajectories: int = 2) -> Steps:
+def as_steps(pairs, trajectories: int = 2) -> DemonstratedSteps:
     """Steps (n, 2, F) as demonstrated ones, dealt to so many trajectories."""
-    return Steps(jnp.asarray(pairs), jnp.arange(len(pairs)) % trajectories)
+    return DemonstratedSteps(jnp.asarray(pairs), jnp.arange(len(pairs)) % trajectories)
 
 
 def demonstrations(count: int = 2):

@@ -29,7 +29,7 @@ from ilfo.policies.host import HostPolicy
 from ilfo.problem import Problem
 from ilfo.rollout import collect
 from ilfo.termination import KnownTermination, NoTermination
-from ilfo.types import Rollout, Steps
+from ilfo.types import DemonstratedSteps, Rollout
 from tests.small import (
     HORIZON,
     SEEDS,
@@ -349,7 +349,9 @@ def test_an_iteration_keeps_the_kind_of_every_array(name):
     count = settings.streams
     array = lambda *shape, dtype=jnp.float32: jax.ShapeDtypeStruct(shape, dtype)
     make = lambda sample: init(settings, problem, sample, key=jax.random.key(0))
-    state = eqx.filter_eval_shape(make, Steps(array(10, 2, rows), array(10, dtype=jnp.int32)))
+    state = eqx.filter_eval_shape(
+        make, DemonstratedSteps(array(10, 2, rows), array(10, dtype=jnp.int32))
+    )
     drawn = state.buffer.recent.items.action
     flag = array(count, HORIZON, dtype=bool)
     rollout = Rollout(

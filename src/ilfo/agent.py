@@ -31,7 +31,7 @@ from ilfo.problem import offline_problem, state_problem
 from ilfo.randomness import seed_numbers
 from ilfo.rollout import collect
 from ilfo.run import versions
-from ilfo.types import Steps
+from ilfo.types import DemonstratedSteps
 
 
 class Agent(Actor):
@@ -215,7 +215,7 @@ class Agent(Actor):
         generator = np.random.default_rng(0)
         sample = expert.sample(self.demonstrations, expert.SAMPLE, generator)
         if self.state is None:
-            steps = Steps(jnp.asarray(sample.steps), jnp.asarray(sample.trajectory))
+            steps = DemonstratedSteps(jnp.asarray(sample.steps), jnp.asarray(sample.trajectory))
             self.state = self._initial(steps)
         self._expert = self.digest(sample)
 
@@ -227,7 +227,7 @@ class Agent(Actor):
         """The same for all seeds."""
         return jnp.broadcast_to(array, (len(self.seeds), *array.shape))
 
-    def _initial(self, sample: Steps) -> Any:
+    def _initial(self, sample: DemonstratedSteps) -> Any:
         def make(sample, key):
             return self.init(self.settings, self.problem, sample, key=key)
 
@@ -292,7 +292,10 @@ class Agent(Actor):
                     f"demonstrations make {problem}"
                 )
             agent._factory = made
-        sample = jax.ShapeDtypeStruct((1, 2, agent.problem.demonstrated_dim), jnp.float32)
+        sample = DemonstratedSteps(
+            jax.ShapeDtypeStruct((1, 2, agent.problem.demonstrated_dim), jnp.float32),
+            jax.ShapeDtypeStruct((1,), jnp.int32),
+        )
         like = eqx.filter_eval_shape(agent._initial, sample)
         agent.state, _ = checkpoint.load(path, like)
         return agent

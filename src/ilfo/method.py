@@ -9,7 +9,7 @@ from jaxtyping import Array
 from ilfo.expert import Demonstrated
 from ilfo.needs import Needs
 from ilfo.problem import Problem
-from ilfo.types import Steps
+from ilfo.types import DemonstratedSteps
 
 
 class LearningWarning(UserWarning):
@@ -35,7 +35,9 @@ class Method(abc.ABC):
 
     @staticmethod
     @abc.abstractmethod
-    def init(settings: Any, problem: Problem, demonstrated: Steps, *, key: Array) -> Any:
+    def init(
+        settings: Any, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+    ) -> Any:
         """A fresh train state, with fields `policy`, `iteration` and those of `choices`."""
 
     @staticmethod

@@ -40,7 +40,7 @@ from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.termination import AbstractTermination, LearnedTermination
 from ilfo.trees import all_finite, filter_scan, where
-from ilfo.types import Log, Normaliser, Rollout, Steps, Transition, as_transitions
+from ilfo.types import DemonstratedSteps, Log, Normaliser, Rollout, Transition, as_transitions
 from ilfo.world import World, draw_starts, trusted_radius
 
 ENDINGS, RESETS = 500, 500
@@ -123,7 +123,7 @@ class Settings(eqx.Module):
 def init(
     settings: Settings,
     problem: Problem,
-    demonstrated: Steps,
+    demonstrated: DemonstratedSteps,
     *,
     key: Array,
 ) -> TrainState:

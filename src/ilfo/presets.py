@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ilfo.baselines.presets import PRESETS as RIVALS
 from ilfo.config import override
 from ilfo.discriminators.mmd import MMD
+from ilfo.discriminators.presets import FOR_TASK
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.environments.tasks import Task
 from ilfo.mobile import Settings
@@ -35,12 +36,14 @@ def default(task: Task | None) -> Settings:
     if task is None:
         return general(None)
     settings = DEFAULTS.get(task.name, Settings())
-    return replace(settings, termination=KnownTermination(task.terminal))
+    discriminator = FOR_TASK.get(task.name, settings.discriminator)
+    return replace(
+        settings, termination=KnownTermination(task.terminal), discriminator=discriminator
+    )
 
 
 LOCOMOTION = Settings(
     dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
-    discriminator=MMD(step=0.33),
     planner=TRPO(kl=0.01),
     policy=MLPPolicy(log_std_min=-1.0),
     buffer_horizons=32,
@@ -51,18 +54,16 @@ DEFAULTS = {
     "hopper": LOCOMOTION,
     "reacher": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
-        discriminator=MMD(bandwidth_quantile=0.5, input="change", ridge=1.0, step=0.33),
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
     ),
     "swimmer": replace(
         LOCOMOTION,
-        discriminator=MMD(ridge=1.0, step=0.33),
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
     ),
-    "walker2d": replace(LOCOMOTION, discriminator=MMD(input="change", ridge=1.0, step=0.33)),
+    "walker2d": LOCOMOTION,
 }
 
 

@@ -67,7 +67,7 @@ def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
     )
 
 
-class Steps(NamedTuple):
+class DemonstratedSteps(NamedTuple):
     """Demonstrated steps, in random order."""
 
     pairs: Float[Array, "n 2 F"]

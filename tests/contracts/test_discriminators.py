@@ -42,6 +42,7 @@ CASES = {
         MMD(16, input="pair", zeta=5.0, clip_min=-0.3), lowest=-0.3, feature_map=first_two
     ),
     "change-tempered": Case(MMD(16, input="change", ridge=0.5, step=0.5)),
+    "state-tempered-feature-map": Case(MMD(16, ridge=2.0), feature_map=first_two),
     "endings-free": Case(MMD(16, absorbing=False, step=0.5), absorbing=False),
     "constant": Case(ConstantCost(MMD(16)), highest=0.0),
     "constant-pair-feature-map": Case(
@@ -191,7 +192,7 @@ def test_vmap_equals_loop(name):
 @some_cases
 def test_seeds_side_by_side_equal_single_ones(name):
     case, seeds = CASES[name], (0, 3)
-    sample = demonstrated_steps(DIM if case.feature_map is None else 2)
+    sample = as_steps(demonstrated_steps(DIM if case.feature_map is None else 2))
     keys = jnp.stack([jax.random.key(seed) for seed in seeds])
     states = eqx.filter_vmap(lambda key: _init(case.spec, sample, case.feature_map, key))(keys)
     means = jnp.stack([expert_mean(name, seed) for seed in seeds])

@@ -7,13 +7,14 @@ from ilfo.discriminators.mmd import (
     ABSORBED,
     MMD,
     RUNAWAY,
+    TRAJECTORIES,
     FourierFeatures,
     MMDState,
     distance_quantile,
     tempering,
 )
 from ilfo.occupancy import recorded
-from ilfo.types import Normaliser, Rollout, Steps
+from ilfo.types import DemonstratedSteps, Normaliser, Rollout
 from tests.small import as_steps
 
 SCALES = np.array([1.0, 30.0, 0.2])
@@ -352,7 +353,7 @@ def trajectories(count=6, length=200, seed=0):
     noise = rng.normal(scale=0.3, size=(count * length, 2))
     states = np.stack([goals, np.zeros_like(goals)], -1) + noise
     pairs = np.stack([states, states], 1).astype(np.float32)
-    return Steps(jnp.asarray(pairs), jnp.repeat(jnp.arange(count), length))
+    return DemonstratedSteps(jnp.asarray(pairs), jnp.repeat(jnp.arange(count), length))
 
 
 def told_apart(spec, count=40):
@@ -410,5 +411,31 @@ def test_the_tempered_cost_tells_the_means_apart_by_the_distance(form):
     distance = float(state.distance(other, own))
     gained = float(fitted(other) - fitted(own))
     assert gained == pytest.approx(2 * distance if form == "ball" else distance**2, rel=1e-3)
-    ends = jnp.zeros(66).at[ABSORBED].set(1.0)
-    assert float(fitted(ends)) == pytest.approx(float(fitted.slope[ABSORBED]))
+
+
+def test_endings_cost_as_ever_in_a_tempered_discriminator():
+    """By hand: the absorbed share of the difference, over its whole length."""
+    spec, expert = MMD(64, ridge=0.5), trajectories()
+    state = spec.init(expert, None, key=jax.random.key(0))
+    own = all_features(state, expert.pairs).mean(0)
+    other = 0.6 * all_features(state, expert.pairs + 0.4).mean(0)
+    other = other.at[ABSORBED].set(0.4)
+    absorbed, runaway = spec.ending_costs(spec.fit(state, other, own))
+    assert float(absorbed) == pytest.approx(0.4 / float(state.distance(other, own)), rel=1e-4)
+    assert runaway == 0
+
+
+def test_demonstrations_beyond_the_last_one_that_is_looked_at_change_nothing():
+    features = jax.random.normal(jax.random.key(0), (3 * TRAJECTORIES, 4))
+    number = jnp.arange(3 * TRAJECTORIES) // 2
+    found = tempering(features, number, 0.5)
+    inside = np.asarray(number) < TRAJECTORIES
+    alone = tempering(features[inside], number[inside], 0.5)
+    np.testing.assert_allclose(found / found[0, 0], alone / alone[0, 0], atol=1e-4)
+
+
+def test_a_ridge_that_single_precision_cannot_tell_from_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"ridge is 1e-06, but must be at least 0\.001"):
+        MMD(ridge=1e-6)
+    features = jax.random.normal(jax.random.key(0), (40, 256))
+    assert jnp.isfinite(tempering(features, jnp.arange(40) % 3, 1e-3)).all()

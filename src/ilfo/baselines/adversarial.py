@@ -34,7 +34,7 @@ from ilfo.policies.mlp import MLPPolicy
 from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.trees import all_finite, where
-from ilfo.types import Log, Normaliser, Rollout, Steps
+from ilfo.types import DemonstratedSteps, Log, Normaliser, Rollout
 
 LARGEST = 10.0
 """Inputs of the classifier are cut off there: of what the expert never did, more says no more."""
@@ -89,7 +89,7 @@ class Rows(NamedTuple):
 def init(
     settings: AdversarialSettings,
     problem: Problem,
-    demonstrated: Steps,
+    demonstrated: DemonstratedSteps,
     inputs: int,
     *,
     key: Array,

@@ -28,7 +28,7 @@ from ilfo.policies.mlp import MLPPolicy
 from ilfo.problem import Problem
 from ilfo.randomness import Purpose, named_keys
 from ilfo.trees import all_finite, filter_scan, where
-from ilfo.types import Log, Normaliser, Steps
+from ilfo.types import DemonstratedSteps, Log, Normaliser
 
 
 class BCSettings(eqx.Module):
@@ -87,7 +87,9 @@ class Played(NamedTuple):
     steps: Any
 
 
-def init(settings: BCSettings, problem: Problem, demonstrated: Steps, *, key: Array) -> BCState:
+def init(
+    settings: BCSettings, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+) -> BCState:
     keys = named_keys(key, "policy", "run")
     normaliser = Normaliser.fit(demonstrated.before, demonstrated.weight)
     policy = settings.policy.init(

@@ -35,7 +35,7 @@ from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.training import Passes
 from ilfo.trees import all_finite, where
-from ilfo.types import Log, Normaliser, Rollout, Steps, Transition, as_transitions
+from ilfo.types import DemonstratedSteps, Log, Normaliser, Rollout, Transition, as_transitions
 
 
 class BCOSettings(eqx.Module):
@@ -77,7 +77,9 @@ class BCOState(eqx.Module):
     iteration: Int[Array, ""]
 
 
-def init(settings: BCOSettings, problem: Problem, demonstrated: Steps, *, key: Array) -> BCOState:
+def init(
+    settings: BCOSettings, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+) -> BCOState:
     keys = named_keys(key, "policy", "inverse", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.fit(demonstrated.before, demonstrated.weight)

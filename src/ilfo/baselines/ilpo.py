@@ -33,7 +33,7 @@ from ilfo.problem import Problem
 from ilfo.randomness import named_keys
 from ilfo.training import Passes
 from ilfo.trees import all_finite, filter_cond
-from ilfo.types import Log, Normaliser, Rollout, Steps, Transition, as_transitions
+from ilfo.types import DemonstratedSteps, Log, Normaliser, Rollout, Transition, as_transitions
 
 
 class ILPOSettings(eqx.Module):
@@ -67,7 +67,9 @@ class ILPOState(eqx.Module):
     iteration: Int[Array, ""]
 
 
-def init(settings: ILPOSettings, problem: Problem, demonstrated: Steps, *, key: Array) -> ILPOState:
+def init(
+    settings: ILPOSettings, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+) -> ILPOState:
     keys = named_keys(key, "latent", "remap", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
     assert isinstance(actions, DiscreteActions)

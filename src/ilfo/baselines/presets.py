@@ -8,6 +8,8 @@ from ilfo.baselines.adversarial import AdversarialSettings
 from ilfo.baselines.bc import BCSettings
 from ilfo.baselines.bco import BCOSettings
 from ilfo.baselines.ilpo import ILPOSettings
+from ilfo.discriminators.mmd import MMD
+from ilfo.discriminators.presets import FOR_TASK
 from ilfo.environments.tasks import Task
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
@@ -20,18 +22,23 @@ def _streams(task: Task | None) -> int:
     return STREAMS.get(task.name, 2) if task else 2
 
 
+def _chooser(task: Task | None) -> MMD:
+    """MobILE's, so that all methods return a policy by the same rule."""
+    return FOR_TASK.get(task.name, MMD()) if task else MMD()
+
+
 def bc(task: Task | None) -> BCSettings:
     return BCSettings()
 
 
 def bco(task: Task | None) -> BCOSettings:
-    return BCOSettings(streams=_streams(task))
+    return BCOSettings(streams=_streams(task), chooser=_chooser(task))
 
 
 def adversarial(task: Task | None) -> AdversarialSettings:
     """On Reacher, whose 25 actions start far from any choice and whose episodes are short, steps
     are longer and fewer costs ahead count."""
-    settings = AdversarialSettings(streams=_streams(task))
+    settings = AdversarialSettings(streams=_streams(task), chooser=_chooser(task))
     if task and task.name == "reacher":
         planner = TRPO(kl=0.1, critic=GAECritic(discount=0.95))
         return replace(settings, planner=planner)
@@ -39,7 +46,7 @@ def adversarial(task: Task | None) -> AdversarialSettings:
 
 
 def ilpo(task: Task | None) -> ILPOSettings:
-    return ILPOSettings(streams=_streams(task))
+    return ILPOSettings(streams=_streams(task), chooser=_chooser(task))
 
 
 PRESETS: Mapping[str, Mapping[str, Callable[[Task | None], Any]]] = {

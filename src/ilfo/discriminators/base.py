@@ -8,7 +8,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ilfo.occupancy import Occupancy
-from ilfo.types import Rollout, Steps
+from ilfo.types import DemonstratedSteps, Rollout
 
 
 class AbstractFittedDiscriminator(eqx.Module):
@@ -37,7 +37,7 @@ class AbstractDiscriminator(eqx.Module):
     @abc.abstractmethod
     def init(
         self,
-        sample: Steps,
+        sample: DemonstratedSteps,
         feature_map: Callable[[Array], Array] | None,
         *,
         key: Array,

@@ -10,8 +10,9 @@
 In the last line (not in the paper; with `ridge`) C is the covariance, between demonstrations, of a
 demonstration's mean features, and c̄ the mean of its variances. A difference counts by how much the
 expert itself varies in that direction: where the demonstrations disagree (which goal, which
-heading) it means little, where they all agree (how fast, how smoothly) much. It is the kernel
-Fisher discriminant with trajectories as samples; MMD = ‖BΔ‖ then.
+heading) it means little, where they all agree (how fast, how smoothly) much; time behind endings
+counts as ever. It is a kernel Fisher discriminant with trajectories as samples and the expert's
+scatter alone; MMD = ‖BΔ‖ then, which cannot be compared between settings.
 
 z(s) is the state scaled by the expert's standard deviations. Two more features, orthogonal to all
 others and of the same norm as a state's, stand for what lies behind an ending: the absorbing
@@ -30,7 +31,7 @@ from jaxtyping import Array, Float, Int
 from ilfo.checks import require_at_least, require_positive, require_share
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
 from ilfo.occupancy import Occupancy
-from ilfo.types import Normaliser, Rollout, Steps
+from ilfo.types import DemonstratedSteps, Normaliser, Rollout
 
 ABSORBED, RUNAWAY = -2, -1
 """Places of the two endings in a feature vector."""
@@ -151,7 +152,9 @@ class MMD(AbstractDiscriminator):
     and imagined rollouts alike; otherwise an episode's end carries no cost of its own."""
 
     def __post_init__(self):
-        require_positive(self, "zeta", "step", *(() if self.ridge is None else ("ridge",)))
+        require_positive(self, "zeta", "step")
+        if self.ridge is not None:
+            require_at_least(self, 1e-3, "ridge")  # below, single precision cannot tell it from 0
         require_share(self, "step", "bandwidth_quantile")
         require_at_least(self, 1, "features")
         if self.clip_min >= self.clip_max:
@@ -159,7 +162,7 @@ class MMD(AbstractDiscriminator):
 
     def init(
         self,
-        sample: Steps,
+        sample: DemonstratedSteps,
         feature_map: Callable[[Array], Array] | None,
         *,
         key: Array,
@@ -230,8 +233,9 @@ def tempering(
 ) -> Float[Array, "D D"]:
     """B, on such a scale that the mean of ‖Bψ‖² over the steps is 1.
 
-    The spread is that between the first TRAJECTORIES demonstrations. Where it is nothing, as for a
-    single demonstration, B is a multiple of the identity.
+    The spread is that of the means of the steps given, for the first TRAJECTORIES demonstrations:
+    with few steps of each, scatter within a demonstration is a part of it. Where it is nothing, as
+    for a single demonstration, B is a multiple of the identity.
     """
     sums = jax.ops.segment_sum(features, trajectory, TRAJECTORIES)
     counts = jax.ops.segment_sum(jnp.ones(len(features)), trajectory, TRAJECTORIES)
