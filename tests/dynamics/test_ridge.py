@@ -47,7 +47,8 @@ def test_a_small_ridge_survives_many_rows_of_single_precision():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_elliptical_potential_of_any_sequence(seed):
-    """Σ min(Σ_h ‖φ‖², 1) ≤ 2 ln(det Σ_T/det λI), a deterministic inequality (paper, lemma B.6)."""
+    """Σ min(Σ_h ‖φ‖², 1) ≤ 2 ln(det Σ_T/det λI), whatever the sequence (Kakade et al. 2020, lemma
+    B.6)."""
     rng = np.random.default_rng(seed)
     dim, steps = int(rng.integers(1, 6)), int(rng.integers(1, 5))
     fitted, total = Ridge.empty(dim, 1, float(rng.uniform(0.05, 2))), 0.0

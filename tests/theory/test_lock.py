@@ -65,6 +65,8 @@ def test_episodes_count_up_to_the_one_in_which_a_count_doubles(episodes, taken):
 def test_plans_are_made_when_a_count_has_doubled():
     """Once at first, and then for every pair at most once per doubling of its count."""
     door = lock()
-    _, plans = mobile(door, door.expert_states, 0.1, [256], np.random.default_rng(0))
+    _, planned = mobile(door, door.expert_states, 0.1, [64, 256], np.random.default_rng(0))
+    before, plans = planned
+    assert 1 < before <= plans
     pairs, steps = 4 * 3, 256 * 3
     assert 1 < plans <= 1 + pairs * (1 + np.log2(steps))

@@ -17,7 +17,7 @@ from ilfo.dynamics.finite import FiniteDynamics
 from ilfo.dynamics.gp import GPDynamics
 from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.environments.spaces import ActionSpace, BoxActions, DiscreteActions
+from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.types import Transition
 
 DIM, ASKED = 2, 64
@@ -46,7 +46,6 @@ class World(NamedTuple):
     """True dynamics, and the model that is to learn them."""
 
     spec: CalibratedDynamics
-    actions: ActionSpace
     state: Any
     """The model before its first fit."""
     draw: Callable[[Any, Array], Transition]
@@ -80,7 +79,7 @@ def tabular(form: Any, states: int, even: bool, delta: float):
             error = jnp.abs(model.transitions - true).sum(-1)
             return found(error.ravel(), model.widths.ravel())
 
-        return World(spec, TWO, spec.init(states, TWO, key=key), draw, compare)
+        return World(spec, spec.init(states, TWO, key=key), draw, compare)
 
     return make
 
@@ -123,7 +122,7 @@ def smooth(
 
             return found(*jax.vmap(at)(*inputs(asked_key, ASKED)))
 
-        return World(spec, BOX, state, draw, compare)
+        return World(spec, state, draw, compare)
 
     return make
 
@@ -179,7 +178,7 @@ def finite(radius: Any, noise: float, largest: float, delta: float):
 
             return found(*jax.vmap(at)(jnp.arange(INPUTS)))
 
-        return World(spec, choices, spec.init(DIM, choices, key=key), draw, compare)
+        return World(spec, spec.init(DIM, choices, key=key), draw, compare)
 
     return make
 

@@ -47,7 +47,7 @@ class Explore(Study):
     """Actions A."""
     repetitions: int = 2000
     """Independent repetitions of every regret."""
-    longest: int = 65536
+    longest: int = 32768
     """Largest T; each other is a quarter of the next."""
     lengths: int = 4
     """How many values of T."""
@@ -166,7 +166,8 @@ class Explore(Study):
 
 def gaps_up_to_one(arms: int, rounds: int) -> np.ndarray:
     """Half octaves from 1 down to √(A/T), below which no algorithm can lose more than √(AT)."""
-    return 2.0 ** -np.arange(0, 0.5 * np.log2(rounds / arms) + 0.25, 0.5)
+    octaves = 0.5 * np.log2(rounds / arms)
+    return 2.0 ** -(np.arange(np.ceil(2 * octaves) + 1) / 2)
 
 
 def shares_for(arms: int, rounds: int) -> np.ndarray:

@@ -83,8 +83,9 @@ def mobile(
     scale: float,
     checkpoints: Sequence[int],
     rng: np.random.Generator,
-) -> tuple[list[float], int]:
-    """The gap to the expert after each of the given numbers of episodes, and how often was planned.
+) -> tuple[list[float], list[int]]:
+    """After each of the given numbers of episodes: the gap to the expert, and how often was planned
+    so far.
 
     `demonstrated` (S,) is the distribution of the demonstrations' states; the gap is that of the
     least favourable cost in [0, 1]^S.
@@ -93,6 +94,7 @@ def mobile(
     counts = np.zeros(mdp.transitions.shape, np.int64)
     episode, plans = 0, 0
     gaps: list[float] = []
+    planned: list[int] = []
     limit, policy, gap = np.zeros(counts.shape[:2]), lock.expert, np.inf
     while episode < checkpoints[-1]:
         if (counts.sum(-1) >= limit).any():
@@ -106,7 +108,8 @@ def mobile(
         episode += taken
         if episode == checkpoints[len(gaps)]:
             gaps.append(gap)
-    return gaps, plans
+            planned.append(plans)
+    return gaps, planned
 
 
 def _plan(mdp, counts, episode, demonstrated, scale) -> np.ndarray:

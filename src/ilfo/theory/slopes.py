@@ -10,9 +10,6 @@ class Slope(NamedTuple):
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
-
 
 def slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Least squares of ln y on ln x; `y` may have leading axes."""

@@ -68,7 +68,7 @@ class Tabular(Study):
                         "gap": float(found[:, index].mean()),
                         "low": low,
                         "high": high,
-                        "plans": float(np.mean(plans)),
+                        "plans": float(plans[:, index].mean()),
                         "theorem": self._theorem(episodes),
                     }
                 )
@@ -89,16 +89,16 @@ class Tabular(Study):
         ]
         return {"gaps": gaps, "floors": floors, "slopes": slopes}
 
-    def _gaps(self, scale: float, demonstrations: int | None) -> tuple[np.ndarray, list[int]]:
-        """(repetitions, T) and how often was planned; without a number, of demonstrations
-        without end."""
+    def _gaps(self, scale: float, demonstrations: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Gaps (repetitions, T) and how often was planned by then; without a number, of
+        demonstrations without end."""
         rows, plans = [], []
         for repetition in range(self.repetitions):
             lock, seen, rng = self._lock(repetition, demonstrations)
             found, planned = mobile(lock, seen, scale, self.checkpoints, rng)
             rows.append(found)
             plans.append(planned)
-        return np.array(rows), plans
+        return np.array(rows), np.array(plans)
 
     def _known_model(self, demonstrations: int) -> np.ndarray:
         found = []
