@@ -36,14 +36,14 @@ def default(task: Task | None) -> Settings:
     if task is None:
         return general(None)
     settings = DEFAULTS.get(task.name, Settings())
-    discriminator = FOR_TASK.get(task.name, settings.discriminator)
-    return replace(
-        settings, termination=KnownTermination(task.terminal), discriminator=discriminator
-    )
+    return replace(settings, termination=KnownTermination(task.terminal))
 
 
+AVERAGED = 0.33
+"""Weight of the new w where it is averaged."""
 LOCOMOTION = Settings(
     dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
+    discriminator=MMD(step=AVERAGED),
     planner=TRPO(kl=0.01),
     policy=MLPPolicy(log_std_min=-1.0),
     buffer_horizons=32,
@@ -54,16 +54,18 @@ DEFAULTS = {
     "hopper": LOCOMOTION,
     "reacher": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
+        discriminator=replace(FOR_TASK["reacher"], step=AVERAGED),
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
     ),
     "swimmer": replace(
         LOCOMOTION,
+        discriminator=replace(FOR_TASK["swimmer"], step=AVERAGED),
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
     ),
-    "walker2d": LOCOMOTION,
+    "walker2d": replace(LOCOMOTION, discriminator=replace(FOR_TASK["walker2d"], step=AVERAGED)),
 }
 
 

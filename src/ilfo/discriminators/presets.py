@@ -4,9 +4,8 @@ method chooses the policy to return by them."""
 from ilfo.discriminators.mmd import MMD
 
 FOR_TASK = {
-    "reacher": MMD(bandwidth_quantile=0.5, input="change", ridge=1.0, step=0.33),
-    "swimmer": MMD(ridge=1.0, step=0.33),
-    "hopper": MMD(step=0.33),
-    "walker2d": MMD(input="change", ridge=1.0, step=0.33),
+    "reacher": MMD(bandwidth_quantile=0.5, input="change", ridge=1.0),
+    "swimmer": MMD(ridge=1.0),
+    "walker2d": MMD(input="change", ridge=1.0),
 }
 """By the task's name; other tasks and environments have the defaults."""
