@@ -65,7 +65,11 @@ DEFAULTS = {
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
     ),
-    "walker2d": replace(LOCOMOTION, discriminator=replace(FOR_TASK["walker2d"], step=AVERAGED)),
+    "walker2d": replace(
+        LOCOMOTION,
+        discriminator=replace(FOR_TASK["walker2d"], step=AVERAGED),
+        planner=TRPO(kl=0.02),
+    ),
 }
 
 
