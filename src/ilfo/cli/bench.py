@@ -12,6 +12,7 @@ from ilfo.cli.console import console
 from ilfo.experiments.analysis import as_markdown, print_table, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
+from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
 from ilfo.experiments.significance import against_no_bonus, against_random
@@ -81,13 +82,20 @@ class BenchTable:
     against: Literal["random", "no-bonus"] | None = None
     """Permutation tests instead: of returns against those of a random policy, or of whole learning
     curves against those without a bonus."""
+    effort: float | None = None
+    """Samples and seconds until this score is reached, instead."""
     markdown: bool = False
     """Print it for a page of documentation instead of a terminal."""
 
     def run(self) -> None:
+        if self.against is not None and self.effort is not None:
+            raise ValueError("--against and --effort make different tables; choose one")
         tabulate = {None: sweep_rows, "random": against_random, "no-bonus": against_no_bonus}
         what = (self.sweep, find_sweep(self.sweep), self.results)
-        rows = tabulate[self.against](*what)
+        if self.effort is not None:
+            rows = effort_rows(*what, self.effort)
+        else:
+            rows = tabulate[self.against](*what)
         note = stale_note(*what) if self.against is None else None
         if self.markdown:
             print(as_markdown(rows) + (f"\n\n{note}" if note else ""))

@@ -1,0 +1,67 @@
+"""What a score costs: online samples and seconds until the acting policy first has it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.results import on_grid, read_results, score_curve
+
+HEADER = (
+    "cell",
+    "seeds",
+    "that reach it",
+    "median samples",
+    "median seconds",
+    "samples of the mean curve",
+    "seconds per iteration",
+    "seconds per seed",
+)
+
+
+def effort_rows(
+    sweep: str, cells: Sequence[Cell], results: Path, level: float
+) -> list[tuple[str, ...]]:
+    """A row per cell: when the greedy score first is at least `level`, seed by seed and for the
+    mean over seeds; what an iteration takes, and a seed as a whole, measuring included."""
+    rows: list[tuple[str, ...]] = [HEADER]
+    for cell in cells:
+        found = read_results(results, sweep, cell)
+        if not found:
+            continue
+        first = [_first(each, level) for each in found]
+        reached = [each for each in first if each is not None]
+        grid, scores = on_grid([score_curve(each) for each in found])
+        together = grid[scores.mean(0) >= level]
+        rows.append(
+            (
+                cell.name,
+                str(len(found)),
+                str(len(reached)),
+                *(_median(reached, place) for place in (0, 1)),
+                f"{together[0]:.0f}" if len(together) else "-",
+                f"{np.median([_per_iteration(each) for each in found]):.2f}",
+                f"{np.median([each['summary']['seconds']['total'] for each in found]):.0f}",
+            )
+        )
+    return rows
+
+
+def _first(result: dict[str, Any], level: float) -> tuple[float, float] | None:
+    """Samples and seconds at the first measured point of the curve that is high enough."""
+    seconds = {row["online_samples"]: row["seconds"] for row in result["curve"]}
+    for samples, height in score_curve(result):
+        if height >= level:
+            return samples, seconds[int(samples)]
+    return None
+
+
+def _median(reached: Sequence[tuple[float, float]], place: int) -> str:
+    return f"{np.median([each[place] for each in reached]):.0f}" if reached else "-"
+
+
+def _per_iteration(result: dict[str, Any]) -> float:
+    seconds = result["summary"]["seconds"]
+    return (seconds["collect"] + seconds["improve"] + seconds["save"]) / len(result["curve"])

@@ -1,0 +1,48 @@
+"""Samples and seconds to a score, on curves whose crossing is known."""
+
+import json
+
+import pytest
+
+from ilfo.cli import main
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.effort import effort_rows
+from ilfo.experiments.runner import result_files
+from ilfo.launch import Order
+
+
+def written(folder, cell, heights):
+    """Results whose greedy return, out of the expert's 100, is measured every second iteration."""
+    for path, curve in zip(result_files(folder, "sweep", cell), heights, strict=True):
+        rows = [
+            {
+                "online_samples": 10 * (index + 1),
+                "seconds": 2.5 * (index + 1),
+                "greedy_return": height if index % 2 else None,
+            }
+            for index, height in enumerate(height for height in curve for _ in range(2))
+        ]
+        seconds = {"collect": 4.0, "improve": 3.0, "save": 1.0, "total": 60.0}
+        summary = {"expert_return": 100.0, "random_return": 0.0, "seconds": seconds}
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"summary": summary, "curve": rows}))
+
+
+def test_the_first_point_that_is_high_enough_counts(tmp_path):
+    cell = Cell("some", Order(task="cartpole", seeds=3))
+    written(tmp_path, cell, [[10, 96, 50, 99], [10, 20, 97, 99], [10, 20, 30, 94]])
+    _, row = effort_rows("sweep", (cell, Cell("none", cell.order)), tmp_path, 0.95)
+    # crossings at the 2nd and 3rd measured points, none for the last seed; the mean is at 0.97
+    assert row == ("some", "3", "2", "50", "12", "80", "1.00", "60")
+
+
+def test_a_score_that_no_seed_has_is_a_dash(tmp_path):
+    cell = Cell("some", Order(task="cartpole", seeds=1))
+    written(tmp_path, cell, [[10, 20]])
+    assert effort_rows("sweep", (cell,), tmp_path, 0.95)[1][2:6] == ("0", "-", "-", "-")
+
+
+def test_one_table_at_a_time(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "table", "six", "--effort", "0.9", "--against", "random"])
+    assert "choose one" in capsys.readouterr().err
