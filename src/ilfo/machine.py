@@ -6,6 +6,7 @@ All three are part of 'the same machine' for bit-identical results, so a run rec
 import functools
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -31,6 +32,16 @@ def cache_directory() -> Path:
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o700)
     return path
+
+
+def peak_memory() -> float | None:
+    """GiB that this process has held at most; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    per_gib = 2**30 if sys.platform == "darwin" else 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_gib
 
 
 @functools.cache

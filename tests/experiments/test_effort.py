@@ -11,7 +11,7 @@ from ilfo.experiments.runner import result_files
 from ilfo.launch import Order
 
 
-def written(folder, cell, heights):
+def written(folder, cell, heights, **more):
     """Results whose greedy return, out of the expert's 100, is measured every second iteration."""
     for path, curve in zip(result_files(folder, "sweep", cell), heights, strict=True):
         rows = [
@@ -25,21 +25,24 @@ def written(folder, cell, heights):
         seconds = {"collect": 4.0, "improve": 3.0, "save": 1.0, "total": 60.0}
         summary = {"expert_return": 100.0, "random_return": 0.0, "seconds": seconds}
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"summary": summary, "curve": rows}))
+        path.write_text(json.dumps({"summary": summary, "curve": rows} | more))
 
 
 def test_the_first_point_that_is_high_enough_counts(tmp_path):
     cell = Cell("some", Order(task="cartpole", seeds=3))
-    written(tmp_path, cell, [[10, 96, 50, 99], [10, 20, 97, 99], [10, 20, 30, 94]])
+    curves = [[10, 96, 50, 99], [10, 20, 97, 99], [10, 20, 30, 94]]
+    written(tmp_path, cell, curves, peak_memory=0.75)
     _, row = effort_rows("sweep", (cell, Cell("none", cell.order)), tmp_path, 0.95)
     # crossings at the 2nd and 3rd measured points, none for the last seed; the mean is at 0.97
-    assert row == ("some", "3", "2", "50", "12", "80", "1.00", "60")
+    assert row == ("some", "3", "2", "50", "12", "80", "1.00", "60", "0.75")
 
 
 def test_a_score_that_no_seed_has_is_a_dash(tmp_path):
     cell = Cell("some", Order(task="cartpole", seeds=1))
     written(tmp_path, cell, [[10, 20]])
-    assert effort_rows("sweep", (cell,), tmp_path, 0.95)[1][2:6] == ("0", "-", "-", "-")
+    row = effort_rows("sweep", (cell,), tmp_path, 0.95)[1]
+    assert row[2:6] == ("0", "-", "-", "-")
+    assert row[-1] == "-"
 
 
 def test_one_table_at_a_time(capsys):

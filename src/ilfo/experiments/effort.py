@@ -1,6 +1,6 @@
 """What a score costs: online samples and seconds until the acting policy first has it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ HEADER = (
     "samples of the mean curve",
     "seconds per iteration",
     "seconds per seed",
+    "GiB",
 )
 
 
@@ -25,7 +26,8 @@ def effort_rows(
     sweep: str, cells: Sequence[Cell], results: Path, level: float
 ) -> list[tuple[str, ...]]:
     """A row per cell: when the greedy score first is at least `level`, seed by seed and for the
-    mean over seeds; what an iteration takes, and a seed as a whole, measuring included."""
+    mean over seeds; what an iteration takes, and a seed as a whole, measuring included; the most
+    memory that any held."""
     rows: list[tuple[str, ...]] = [HEADER]
     for cell in cells:
         found = read_results(results, sweep, cell)
@@ -44,6 +46,7 @@ def effort_rows(
                 f"{together[0]:.0f}" if len(together) else "-",
                 f"{np.median([_per_iteration(each) for each in found]):.2f}",
                 f"{np.median([each['summary']['seconds']['total'] for each in found]):.0f}",
+                _most(each.get("peak_memory") for each in found),
             )
         )
     return rows
@@ -60,6 +63,11 @@ def _first(result: dict[str, Any], level: float) -> tuple[float, float] | None:
 
 def _median(reached: Sequence[tuple[float, float]], place: int) -> str:
     return f"{np.median([each[place] for each in reached]):.0f}" if reached else "-"
+
+
+def _most(memory: Iterable[float | None]) -> str:
+    known = [each for each in memory if each is not None]
+    return f"{max(known):.2f}" if known else "-"
 
 
 def _per_iteration(result: dict[str, Any]) -> float:
