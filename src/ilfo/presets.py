@@ -50,7 +50,13 @@ LOCOMOTION = Settings(
 )
 
 DEFAULTS = {
-    "cartpole-stochastic": Settings(dynamics=EnsembleDynamics(stochastic=True)),
+    "cartpole-stochastic": Settings(
+        dynamics=EnsembleDynamics(optimiser=Adam(), stochastic=True),
+        discriminator=MMD(step=AVERAGED),
+        planner=TRPO(kl=0.005),
+        imagined_streams=50,
+        buffer_horizons=100,
+    ),
     "hopper": LOCOMOTION,
     "reacher": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
