@@ -292,10 +292,8 @@ class Agent(Actor):
                     f"demonstrations make {problem}"
                 )
             agent._factory = made
-        sample = DemonstratedSteps(
-            jax.ShapeDtypeStruct((1, 2, agent.problem.demonstrated_dim), jnp.float32),
-            jax.ShapeDtypeStruct((1,), jnp.int32),
-        )
+        pair = jnp.zeros((1, 2, agent.problem.demonstrated_dim))
+        sample = DemonstratedSteps(pair, jnp.zeros(1, jnp.int32))
         like = eqx.filter_eval_shape(agent._initial, sample)
         agent.state, _ = checkpoint.load(path, like)
         return agent
