@@ -45,6 +45,17 @@ def test_a_score_that_no_seed_has_is_a_dash(tmp_path):
     assert row[-1] == "-"
 
 
+def test_files_from_before_seconds_were_kept_have_a_dash_for_them(tmp_path):
+    cell = Cell("some", Order(task="cartpole", seeds=1))
+    written(tmp_path, cell, [[10, 99]])
+    (path,) = result_files(tmp_path, "sweep", cell)
+    result = json.loads(path.read_text())
+    for row in result["curve"]:
+        del row["seconds"]
+    path.write_text(json.dumps(result))
+    assert effort_rows("sweep", (cell,), tmp_path, 0.95)[1][2:5] == ("1", "40", "-")
+
+
 def test_one_table_at_a_time(capsys):
     with pytest.raises(SystemExit):
         main(["bench", "table", "six", "--effort", "0.9", "--against", "random"])

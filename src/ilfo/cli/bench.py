@@ -68,7 +68,7 @@ class BenchRun:
         where = ("--results", str(self.results), "--runs", str(self.runs))
         name = f"{cell.name}-{seed}"
         arguments = ("bench", "run", self.sweep, cell.name, "--seed", str(seed), *where)
-        return Job(name, arguments, self.runs / (cell.home or self.sweep) / f"{name}.log")
+        return Job(name, arguments, self.runs / cell.kept_in(self.sweep) / f"{name}.log")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ class Cell:
     """The sweep that runs it and keeps its results, where that is another than the one that lists
     it."""
 
+    def kept_in(self, sweep: str) -> str:
+        """The sweep that has its results, when `sweep` lists it."""
+        return self.home or sweep
+
     @property
     def seeds(self) -> range:
         return range(self.order.first_seed, self.order.first_seed + self.order.seeds)

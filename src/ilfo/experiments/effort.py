@@ -53,16 +53,18 @@ def effort_rows(
 
 
 def _first(result: dict[str, Any], level: float) -> tuple[float, float] | None:
-    """Samples and seconds at the first measured point of the curve that is high enough."""
-    seconds = {row["online_samples"]: row["seconds"] for row in result["curve"]}
-    for samples, height in score_curve(result):
+    """Samples and seconds at the first measured point of the curve that is high enough; the seconds
+    are NaN in files that do not hold them yet."""
+    measured = [row for row in result["curve"] if row["greedy_return"] is not None]
+    for row, (samples, height) in zip(measured, score_curve(result), strict=True):
         if height >= level:
-            return samples, seconds[int(samples)]
+            return samples, row.get("seconds", np.nan)
     return None
 
 
 def _median(reached: Sequence[tuple[float, float]], place: int) -> str:
-    return f"{np.median([each[place] for each in reached]):.0f}" if reached else "-"
+    median = np.median([each[place] for each in reached]) if reached else np.nan
+    return "-" if np.isnan(median) else f"{median:.0f}"
 
 
 def _most(memory: Iterable[float | None]) -> str:

@@ -45,7 +45,7 @@ def find_cells(sweep: str, names: Sequence[str]) -> list[Cell]:
 
 
 def result_file(results: Path, sweep: str, cell: Cell, seed: int) -> Path:
-    return results / (cell.home or sweep) / f"{cell.name}-{seed}.json"
+    return results / cell.kept_in(sweep) / f"{cell.name}-{seed}.json"
 
 
 def result_files(results: Path, sweep: str, cell: Cell) -> list[Path]:
@@ -64,7 +64,7 @@ def run_seed(
     """Train, or go on training, one seed of a cell and write its result."""
     if seed not in cell.seeds:
         raise ValueError(f"{cell.name} has no seed {seed}; its seeds are {list(cell.seeds)}")
-    sweep = cell.home or sweep
+    sweep = cell.kept_in(sweep)
     order = replace(cell.order, first_seed=seed, seeds=1)
     directory = runs / sweep / f"{cell.name}-{seed}"
     if cell.record is not None:
