@@ -11,7 +11,7 @@ from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.occupancy import by_age
 from ilfo.policies.base import AbstractPolicy
 from ilfo.trees import where
-from ilfo.types import Rollout
+from ilfo.types import Normaliser, Rollout
 
 
 class Choice(eqx.Module):
@@ -28,6 +28,41 @@ class Choice(eqx.Module):
     def or_better(self, policy: AbstractPolicy, value: Array, iteration: Array) -> "Choice":
         """The policy instead, if its value is lower than any before."""
         return where(value < self.value, Choice(policy, value, iteration), self)
+
+
+class Average(eqx.Module):
+    """The mean of the policies that have acted, weight by weight, and of what was measured of them.
+
+    TRPO's steps are short, so that neighbours average well: the mean acts more steadily than any
+    of them, above all where actions are not drawn.
+    """
+
+    policy: AbstractPolicy
+    value: Float[Array, ""]
+    count: Int[Array, ""]
+
+    @staticmethod
+    def of_none(policy: AbstractPolicy) -> "Average":
+        """Before any policy has acted; `policy` only says what kind they are of."""
+        return Average(policy, jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32))
+
+    def joined_by(self, policy: AbstractPolicy, value: Array, share: float) -> "Average":
+        """With one more policy, which has that share; all count the same until there are 1/share
+        of them. The scales of the states are the newest policy's."""
+        count = self.count + 1
+        share = jnp.maximum(share, 1 / count)
+        is_normaliser = lambda node: isinstance(node, Normaliser)
+
+        def mean(old, new):
+            return (1 - share) * old + share * new if eqx.is_inexact_array(new) else new
+
+        averaged = jax.tree.map(
+            lambda old, new: new if is_normaliser(new) else mean(old, new),
+            self.policy,
+            policy,
+            is_leaf=is_normaliser,
+        )
+        return Average(averaged, mean(self.value, value), count)
 
 
 def real_mmd(

@@ -24,7 +24,7 @@ from ilfo.agent import Agent
 from ilfo.bonus import AbstractBonus, BufferNormalised
 from ilfo.buffer import Buffer
 from ilfo.checks import require_at_least, require_share
-from ilfo.choice import Choice, real_mmd
+from ilfo.choice import Average, Choice, real_mmd
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.base import AbstractDynamics
@@ -70,6 +70,7 @@ class TrainState(eqx.Module):
     termination: Any
     discriminator: Any
     buffer: Buffer
+    average: Average
     chosen: Choice
     key: Array
     iteration: Int[Array, ""]
@@ -111,12 +112,17 @@ class Settings(eqx.Module):
     runaway: float = 2.0
     """An imagined state counts as lost when its normalised norm exceeds this multiple of the
     largest one that was demonstrated or visited."""
+    averaging: float | None = 0.1
+    """Share of the newest policy in the mean of policies that the one to return is chosen from;
+    none chooses from single policies."""
 
     def __post_init__(self):
         require_at_least(
             self, 1, "policy_steps", "streams", "imagined_streams", "buffer_horizons", "runaway"
         )
         require_share(self, "weight", "expert_starts")
+        if self.averaging is not None:
+            require_share(self, "averaging")
         self.bonus.check(self.dynamics)
 
 
@@ -143,6 +149,7 @@ def init(
             demonstrated, problem.feature_map, key=keys["discriminator"]
         ),
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, ENDINGS, RESETS),
+        average=Average.of_none(policy),
         chosen=Choice.none_yet(policy),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
@@ -155,7 +162,9 @@ def improve(
     """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
     keys = named_keys(state.key, "dynamics", "termination", "plan", "next")
     mmd = real_mmd(settings.discriminator, state.discriminator, rollout, expert.mean_features)
-    chosen = state.chosen.or_better(state.policy, mmd, state.iteration)
+    single = settings.averaging is None
+    average = state.average.joined_by(state.policy, mmd, 1.0 if single else settings.averaging)
+    chosen = state.chosen.or_better(average.policy, average.value, state.iteration)
 
     transitions = as_transitions(problem.actions, rollout)
     buffer = state.buffer.push(transitions, (rollout.elapsed == 0).ravel())
@@ -200,6 +209,7 @@ def improve(
         termination,
         discriminator,
         buffer,
+        average,
         chosen,
         keys["next"],
         state.iteration + 1,

@@ -47,6 +47,7 @@ LOCOMOTION = Settings(
     planner=TRPO(kl=0.01),
     policy=MLPPolicy(log_std_min=-1.0),
     buffer_horizons=32,
+    averaging=None,
 )
 
 DEFAULTS = {
@@ -64,12 +65,14 @@ DEFAULTS = {
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
+        averaging=None,
     ),
     "swimmer": replace(
         LOCOMOTION,
         discriminator=replace(FOR_TASK["swimmer"], step=AVERAGED),
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
+        averaging=0.1,
     ),
     "walker2d": replace(
         LOCOMOTION,
@@ -160,6 +163,7 @@ def paper(task: Task | None) -> Settings:
         streams=row.streams,
         imagined_streams=row.imagined_streams,
         buffer_horizons=row.buffer_horizons,
+        averaging=None,
     )
 
 

@@ -1,0 +1,108 @@
+"""Which policy is returned: the best so far, or the best mean of those that have acted."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo.choice import Average, Choice
+from ilfo.environments.spaces import BoxActions, DiscreteActions
+from ilfo.parallel import one_seed
+from ilfo.policies.mlp import MLPPolicy
+from ilfo.types import Normaliser
+from tests.small import SETTINGS, STEP, small_agent
+
+ACTIONS = {"numbered": DiscreteActions(3), "real": BoxActions((-1.0,), (1.0,), (1,))}
+
+
+def policies(actions, count):
+    """Policies whose every weight is the number of the policy, from 1 on."""
+    normaliser = Normaliser.identity(2)
+    first = MLPPolicy(width=4, depth=1).init(2, actions, normaliser, key=jax.random.key(0))
+    fill = lambda n: jax.tree.map(
+        lambda x: jnp.full_like(x, n) if eqx.is_inexact_array(x) else x, first
+    )
+    return [fill(float(n)) for n in range(1, count + 1)]
+
+
+def averaged(actions, count, share):
+    given = policies(actions, count)
+    average = Average.of_none(given[0])
+    for number, policy in enumerate(given, 1):
+        average = average.joined_by(policy, jnp.float32(10 * number), share)
+    return average
+
+
+def weights_of(policy):
+    return np.unique(
+        np.concatenate(
+            [np.ravel(x) for x in jax.tree.leaves(eqx.filter(policy.network, eqx.is_array))]
+        )
+    )
+
+
+@pytest.mark.parametrize("actions", ACTIONS)
+@pytest.mark.parametrize(
+    ("count", "share", "mean"),
+    [
+        (1, 0.1, 1.0),
+        (3, 0.1, 2.0),  # fewer than 1/share: all the same
+        (3, 0.5, 0.25 * 1 + 0.25 * 2 + 0.5 * 3),
+        (4, 0.5, 0.125 * 1 + 0.125 * 2 + 0.25 * 3 + 0.5 * 4),
+        (4, 0.0, 2.5),
+        (4, 1.0, 4.0),
+    ],
+)
+def test_the_newest_policy_has_its_share(actions, count, share, mean):
+    average = averaged(ACTIONS[actions], count, share)
+    np.testing.assert_allclose(weights_of(average.policy), [mean], rtol=1e-6)
+    np.testing.assert_allclose(average.value, 10 * mean, rtol=1e-6)
+
+
+def test_deviations_are_averaged_and_scales_are_the_newest():
+    policy = averaged(ACTIONS["real"], 3, 0.0).policy
+    np.testing.assert_allclose(policy.log_std, 2.0)
+    np.testing.assert_allclose(policy.normaliser.shift, 3.0)
+    np.testing.assert_allclose(policy.normaliser.scale, 3.0)
+
+
+def test_the_lowest_value_wins_and_the_first_of_equals_stays():
+    given = policies(ACTIONS["real"], 4)
+    choice = Choice.none_yet(given[0])
+    for number, (policy, value) in enumerate(zip(given, [3.0, 2.0, 2.0, 5.0], strict=True)):
+        choice = choice.or_better(policy, jnp.float32(value), jnp.int32(number))
+    assert int(choice.iteration) == 1
+    np.testing.assert_allclose(weights_of(choice.policy), [2.0])
+
+
+def test_mobile_chooses_from_means_if_asked_and_acts_as_without():
+    states = {}
+    for averaging in (None, 1.0, 0.0):
+        agent = small_agent(settings=replace(SETTINGS, averaging=averaging), seeds=1)
+        states[averaging] = []
+        for done in (1, 2, 3):
+            agent.learn(done * STEP)
+            states[averaging].append(one_seed(agent.state, 0))
+        # the policies that acted are the same: what is chosen has no part in learning
+        if averaging is not None:
+            for mine, other in zip(states[averaging], states[None], strict=True):
+                np.testing.assert_array_equal(
+                    mine.policy.network.layers[0].weight, other.policy.network.layers[0].weight
+                )
+    single, newest, mean = (states[each][-1] for each in (None, 1.0, 0.0))
+    weight = lambda policy: np.asarray(policy.network.layers[-1].weight)
+    np.testing.assert_array_equal(weight(single.chosen.policy), weight(newest.chosen.policy))
+    # before iteration 3 acted: the first policy and those after iterations 1 and 2
+    first = weight(one_seed(small_agent(seeds=1).learn(STEP).state.average.policy, 0))
+    later = [weight(each.policy) for each in states[None][:2]]
+    expected = np.mean([first, *later], 0)
+    np.testing.assert_allclose(weight(mean.average.policy), expected, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_a_share_is_a_share(share):
+    with pytest.raises(ValueError, match=r"averaging is .*must lie in \[0, 1\]"):
+        replace(SETTINGS, averaging=share)
