@@ -50,11 +50,11 @@ class Average(eqx.Module):
         """With one more policy, which has that share; all count the same until there are 1/share
         of them. The scales of the states are the newest policy's."""
         count = self.count + 1
-        share = jnp.maximum(share, 1 / count)
+        new_share = jnp.maximum(share, 1 / count)
         is_normaliser = lambda node: isinstance(node, Normaliser)
 
         def mean(old, new):
-            return (1 - share) * old + share * new if eqx.is_inexact_array(new) else new
+            return (1 - new_share) * old + new_share * new if eqx.is_inexact_array(new) else new
 
         averaged = jax.tree.map(
             lambda old, new: new if is_normaliser(new) else mean(old, new),

@@ -162,8 +162,8 @@ def improve(
     """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
     keys = named_keys(state.key, "dynamics", "termination", "plan", "next")
     mmd = real_mmd(settings.discriminator, state.discriminator, rollout, expert.mean_features)
-    single = settings.averaging is None
-    average = state.average.joined_by(state.policy, mmd, 1.0 if single else settings.averaging)
+    share = 1.0 if settings.averaging is None else settings.averaging
+    average = state.average.joined_by(state.policy, mmd, share)
     chosen = state.chosen.or_better(average.policy, average.value, state.iteration)
 
     transitions = as_transitions(problem.actions, rollout)
