@@ -112,7 +112,7 @@ class Settings(eqx.Module):
     runaway: float = 2.0
     """An imagined state counts as lost when its normalised norm exceeds this multiple of the
     largest one that was demonstrated or visited."""
-    averaging: float | None = 0.1
+    averaging: float | None = None
     """Share of the newest policy in the mean of policies that the one to return is chosen from;
     none chooses from single policies."""
 

@@ -35,28 +35,31 @@ def general(task: Task | None) -> Settings:
 def default(task: Task | None) -> Settings:
     if task is None:
         return general(None)
-    settings = DEFAULTS.get(task.name, Settings())
+    settings = DEFAULTS[task.name]
     return replace(settings, termination=KnownTermination(task.terminal))
 
 
 AVERAGED = 0.33
 """Weight of the new w where it is averaged."""
+MEAN = 0.1
+"""Share of the newest policy where the one to return is a mean of policies."""
 LOCOMOTION = Settings(
     dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
     discriminator=MMD(step=AVERAGED),
     planner=TRPO(kl=0.01),
     policy=MLPPolicy(log_std_min=-1.0),
     buffer_horizons=32,
-    averaging=None,
 )
 
 DEFAULTS = {
+    "cartpole": Settings(averaging=MEAN),
     "cartpole-stochastic": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam(), stochastic=True),
         discriminator=MMD(step=AVERAGED),
         planner=TRPO(kl=0.005),
         imagined_streams=50,
         buffer_horizons=100,
+        averaging=MEAN,
     ),
     "hopper": LOCOMOTION,
     "reacher": Settings(
@@ -65,14 +68,13 @@ DEFAULTS = {
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
-        averaging=None,
     ),
     "swimmer": replace(
         LOCOMOTION,
         discriminator=replace(FOR_TASK["swimmer"], step=AVERAGED),
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
-        averaging=0.1,
+        averaging=MEAN,
     ),
     "walker2d": replace(
         LOCOMOTION,
@@ -163,7 +165,6 @@ def paper(task: Task | None) -> Settings:
         streams=row.streams,
         imagined_streams=row.imagined_streams,
         buffer_horizons=row.buffer_horizons,
-        averaging=None,
     )
 
 
