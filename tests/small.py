@@ -23,6 +23,7 @@ STEP = 2 * HORIZON
 """Online samples of one iteration."""
 MACHINE = {"threads": 1, "devices": 1}
 
+AVERAGING = 0.5
 CHANGES = (
     "dynamics.width=8",
     "dynamics.depth=1",
@@ -39,6 +40,7 @@ CHANGES = (
     "streams=2",
     "imagined_streams=4",
     "buffer_horizons=4",
+    f"averaging={AVERAGING}",
 )
 SETTINGS: Settings = functools.reduce(apply_change, CHANGES, Settings())
 

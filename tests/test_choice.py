@@ -13,7 +13,7 @@ from ilfo.environments.spaces import BoxActions, DiscreteActions
 from ilfo.parallel import one_seed
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.types import Normaliser
-from tests.small import SETTINGS, STEP, small_agent
+from tests.small import SEEDS, SETTINGS, STEP, small_agent
 
 ACTIONS = {"numbered": DiscreteActions(3), "real": BoxActions((-1.0,), (1.0,), (1,))}
 
@@ -78,28 +78,34 @@ def test_the_lowest_value_wins_and_the_first_of_equals_stays():
     np.testing.assert_allclose(weights_of(choice.policy), [2.0])
 
 
-def test_mobile_chooses_from_means_if_asked_and_acts_as_without():
-    states = {}
-    for averaging in (None, 1.0, 0.0):
-        agent = small_agent(settings=replace(SETTINGS, averaging=averaging), seeds=1)
-        states[averaging] = []
-        for done in (1, 2, 3):
-            agent.learn(done * STEP)
-            states[averaging].append(one_seed(agent.state, 0))
-        # the policies that acted are the same: what is chosen has no part in learning
-        if averaging is not None:
-            for mine, other in zip(states[averaging], states[None], strict=True):
-                np.testing.assert_array_equal(
-                    mine.policy.network.layers[0].weight, other.policy.network.layers[0].weight
-                )
-    single, newest, mean = (states[each][-1] for each in (None, 1.0, 0.0))
-    weight = lambda policy: np.asarray(policy.network.layers[-1].weight)
-    np.testing.assert_array_equal(weight(single.chosen.policy), weight(newest.chosen.policy))
-    # before iteration 3 acted: the first policy and those after iterations 1 and 2
-    first = weight(one_seed(small_agent(seeds=1).learn(STEP).state.average.policy, 0))
-    later = [weight(each.policy) for each in states[None][:2]]
-    expected = np.mean([first, *later], 0)
-    np.testing.assert_allclose(weight(mean.average.policy), expected, rtol=1e-5, atol=1e-8)
+def last_layer(policy):
+    return np.asarray(policy.network.layers[-1].weight)
+
+
+def states_with(averaging):
+    """Of every seed, after each of some iterations."""
+    agent = small_agent(settings=replace(SETTINGS, averaging=averaging))
+    states = [agent.learn(done * STEP).state for done in range(1, 6)]
+    return [[one_seed(state, seed) for state in states] for seed in range(SEEDS)]
+
+
+def test_mobile_returns_a_mean_of_policies_if_asked_and_acts_as_without():
+    best_at = []
+    for single, mean in zip(states_with(None), states_with(0.0), strict=True):
+        for one, other in zip(single, mean, strict=True):
+            np.testing.assert_array_equal(last_layer(one.policy), last_layer(other.policy))
+        # what acted: the first policy, and those that all iterations but the last made
+        acted = [last_layer(single[0].average.policy), *(last_layer(x.policy) for x in single[:-1])]
+        chosen = single[-1].chosen
+        np.testing.assert_array_equal(last_layer(chosen.policy), acted[int(chosen.iteration)])
+
+        values = [float(each.average.value) for each in mean]
+        best_at.append(int(np.argmin(values)))
+        chosen = mean[-1].chosen
+        assert (int(chosen.iteration), float(chosen.value)) == (best_at[-1], min(values))
+        expected = np.mean(acted[: best_at[-1] + 1], 0)
+        np.testing.assert_allclose(last_layer(chosen.policy), expected, rtol=1e-5, atol=1e-8)
+    assert max(best_at) > 0  # a mean of more than one
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 
-from ilfo.config import ConfigError, from_dict, override, to_dict
+from ilfo.config import ConfigError, from_dict, lookup, override, to_dict
 
 
 class Planner(eqx.Module):
@@ -215,6 +215,13 @@ def test_override_replaces_one_value_and_leaves_the_original() -> None:
     assert changed.model == CONFIG.model
     assert override(CONFIG, "model", Model((1,))).model.hidden == (1,)
     assert override(CONFIG, "model.name", None).model.name is None
+
+
+def test_lookup_finds_what_override_would_replace() -> None:
+    assert lookup(CONFIG, "planner.kl") == 0.30000000000000004
+    assert lookup(CONFIG, "model") == CONFIG.model
+    with pytest.raises(ConfigError, match=r"^planner.kl.x: planner.kl is 0.3.* has no fields"):
+        lookup(CONFIG, "planner.kl.x")
 
 
 def test_override_converts_ints_and_keeps_arrays() -> None:

@@ -57,6 +57,14 @@ def from_dict(data: Any, classes: Mapping[str, type], functions: Functions = _NO
     return _decode_spec(data, "", _Tables(classes, functions))
 
 
+def lookup(spec: Any, path: str) -> Any:
+    """What the field at the dotted `path` holds."""
+    where = ""
+    for name in path.split("."):
+        spec, where = _field(spec, name, where)
+    return spec
+
+
 def override(spec: Spec, path: str, value: Any) -> Spec:
     """A copy of `spec` with the field at the dotted `path` replaced, its type checked."""
     return _override(spec, path.split("."), value, "")
@@ -64,14 +72,19 @@ def override(spec: Spec, path: str, value: Any) -> Spec:
 
 def _override(spec: Any, names: list[str], value: Any, where: str) -> Any:
     name, rest = names[0], names[1:]
+    old, here = _field(spec, name, where)
+    new = _override(old, rest, value, here) if rest else _like_array(old, value)
+    new = _conform(new, _annotations(type(spec))[name], here)
+    return _build(lambda: dataclasses.replace(spec, **{name: new}), here)
+
+
+def _field(spec: Any, name: str, where: str) -> tuple[Any, str]:
+    """What a field holds, and its path below `where`."""
     here = _join(where, name)
     if not _is_spec(spec):
         raise ConfigError(f"{here}: {where or 'the spec'} is {spec!r}, which has no fields")
     _check_field(type(spec), name, here)
-    old = getattr(spec, name)
-    new = _override(old, rest, value, here) if rest else _like_array(old, value)
-    new = _conform(new, _annotations(type(spec))[name], here)
-    return _build(lambda: dataclasses.replace(spec, **{name: new}), here)
+    return getattr(spec, name), here
 
 
 def _like_array(old: Any, value: Any) -> Any:

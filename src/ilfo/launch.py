@@ -21,7 +21,7 @@ from ilfo.divergence import DivergenceError
 from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.logging import Callback
-from ilfo.machine import commit
+from ilfo.machine import commit, source
 from ilfo.method import LearningWarning
 from ilfo.mobile import MobILE
 from ilfo.presets import find_preset
@@ -113,18 +113,20 @@ class Order:
 
 
 def apply_change(settings: Any, change: str) -> Any:
-    """`planner.kl=0.02`, `planner=PPO`, `discriminator.clip_max=0`."""
+    """`planner.kl=0.02`, `planner=PPO`, `discriminator.clip_max=0`. A part that wraps another, as
+    `discriminator=ConstantCost` does, wraps the one that was there."""
     name, equals, text = change.partition("=")
     if not equals:
         raise ValueError(f"a setting is changed by NAME=VALUE, but this has no '=': {change!r}")
     if text in COMPONENTS:
-        return config.override(settings, name, _component(text))
+        return config.override(settings, name, _component(text, config.lookup(settings, name)))
     return config.override(settings, name, _value(text))
 
 
-def _component(name: str) -> Any:
+def _component(name: str, present: Any) -> Any:
+    kind = COMPONENTS[name]
     try:
-        return COMPONENTS[name]()
+        return kind(wrapped=present) if "wrapped" in kind.__dataclass_fields__ else kind()
     except TypeError as error:
         raise ValueError(f"{name} cannot be chosen by its name alone: {error}") from error
 
@@ -152,6 +154,7 @@ def start(
     description = {
         "order": _plain(order),
         "commit": commit(),
+        "source": source(),
         "evaluate_every": every,
         "machine": dict(machine),
         "demonstrations": fingerprint(agent.demonstrations),
@@ -247,7 +250,7 @@ def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> 
             f"{dict(machine)}: results would differ in the last bits and then altogether; "
             "--devices sets the number of devices"
         )
-    if run.config["commit"] and commit() and run.config["commit"] != commit():
+    if run.config.get("source") != source():
         raise RunError(
             f"{run.path} was made by commit {run.config['commit']}, but this is {commit()}; check "
             "that one out to resume it, or start a new run"

@@ -5,6 +5,7 @@ All three are part of 'the same machine' for bit-identical results, so a run rec
 
 import functools
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -44,13 +45,24 @@ def peak_memory() -> float | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_gib
 
 
-@functools.cache
 def commit() -> str | None:
     """The commit of the checkout that this code runs from; '+' marks changes on top of it.
 
-    None where the package was installed without its repository. Asked once per process, which goes
-    on with the code it has loaded whatever is checked out meanwhile.
+    None where the package was installed without its repository.
     """
+    return _revision("HEAD")
+
+
+def source() -> str | None:
+    """As `commit`, but of the package's own files alone: the same for commits that differ in
+    results or pages only."""
+    return _revision("HEAD:./")
+
+
+@functools.cache
+def _revision(of: str) -> str | None:
+    """Asked once per process, which goes on with the code it has loaded whatever is checked out
+    meanwhile."""
     here = Path(__file__).parent
 
     def git(*args: str) -> str:
@@ -61,6 +73,16 @@ def commit() -> str | None:
     try:
         if Path(git("rev-parse", "--show-toplevel")) / "src" / "ilfo" != here:
             return None
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", ".") else "")
+        return git("rev-parse", of) + ("+" if git("status", "--porcelain", ".") else "")
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def processor() -> str:
+    """What the processor calls itself, or its kind where the system does not tell."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()

@@ -113,8 +113,9 @@ class Settings(eqx.Module):
     """An imagined state counts as lost when its normalised norm exceeds this multiple of the
     largest one that was demonstrated or visited."""
     averaging: float | None = None
-    """Share of the newest policy in the mean of policies that the one to return is chosen from;
-    none chooses from single policies."""
+    """Share of the newest policy in the mean, weight by weight, of those that have acted, from
+    which the one to return is chosen; all count the same until there are 1/share of them, and with
+    0 for ever. None chooses from single policies."""
 
     def __post_init__(self):
         require_at_least(

@@ -39,46 +39,46 @@ def default(task: Task | None) -> Settings:
     return replace(settings, termination=KnownTermination(task.terminal))
 
 
-AVERAGED = 0.33
-"""Weight of the new w where it is averaged."""
-MEAN = 0.1
-"""Share of the newest policy where the one to return is a mean of policies."""
+NEW_W = 0.33
+"""Its share where w is averaged."""
+NEWEST_POLICY = 0.1
+"""Its share where the policy to return is a mean of those that have acted."""
 LOCOMOTION = Settings(
     dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
-    discriminator=MMD(step=AVERAGED),
+    discriminator=MMD(step=NEW_W),
     planner=TRPO(kl=0.01),
     policy=MLPPolicy(log_std_min=-1.0),
     buffer_horizons=32,
 )
 
 DEFAULTS = {
-    "cartpole": Settings(averaging=MEAN),
+    "cartpole": Settings(averaging=NEWEST_POLICY),
     "cartpole-stochastic": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam(), stochastic=True),
-        discriminator=MMD(step=AVERAGED),
+        discriminator=MMD(step=NEW_W),
         planner=TRPO(kl=0.005),
         imagined_streams=50,
         buffer_horizons=100,
-        averaging=MEAN,
+        averaging=NEWEST_POLICY,
     ),
     "hopper": LOCOMOTION,
     "reacher": Settings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
-        discriminator=replace(FOR_TASK["reacher"], step=AVERAGED),
+        discriminator=replace(FOR_TASK["reacher"], step=NEW_W),
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
     ),
     "swimmer": replace(
         LOCOMOTION,
-        discriminator=replace(FOR_TASK["swimmer"], step=AVERAGED),
+        discriminator=replace(FOR_TASK["swimmer"], step=NEW_W),
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
-        averaging=MEAN,
+        averaging=NEWEST_POLICY,
     ),
     "walker2d": replace(
         LOCOMOTION,
-        discriminator=replace(FOR_TASK["walker2d"], step=AVERAGED),
+        discriminator=replace(FOR_TASK["walker2d"], step=NEW_W),
         planner=TRPO(kl=0.02),
     ),
 }

@@ -13,7 +13,7 @@ from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.analysis import as_markdown, interval, print_table, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
-from ilfo.experiments.results import changed_settings, read_results
+from ilfo.experiments.results import changed, read_results
 from ilfo.experiments.runner import (
     SWEEPS,
     find_cells,
@@ -91,19 +91,33 @@ def test_a_table_is_never_cut_short():
 
 def test_a_row_that_other_settings_made_is_marked(ran):
     cell, folder = ran
-    changed = replace(cell, order=replace(cell.order, changes=(*cell.order.changes, "weight=0.5")))
+    other = replace(cell, order=replace(cell.order, changes=(*cell.order.changes, "weight=0.5")))
     results = folder / "results"
-    fresh, stale = (sweep_rows("sweep", [each], results) for each in (cell, changed))
+    fresh, stale = (sweep_rows("sweep", [each], results) for each in (cell, other))
     assert fresh[1][0] == "tiny"
     assert stale_note("sweep", [cell], results) is None
     assert stale[1][0] == "tiny*"
     assert stale[1][1:] == fresh[1][1:]
-    assert "such settings (weight); run it again" in stale_note("sweep", [changed], results)
+    assert "such settings (weight); run it again" in stale_note("sweep", [other], results)
     kept = read_results(results, "sweep", cell)
     for each in kept:
         del each["settings"]["policy"]["width"]  # as if the setting had come later
         del each["settings"]["discriminator"]["ridge"]  # as this one did, switched off
-    assert changed_settings(cell, kept) == {"policy.width"}
+    assert changed(cell, kept) == {"policy.width"}
+
+
+def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
+    cell, folder = ran
+    kept = read_results(folder / "results", "sweep", cell)
+    budget = lambda samples: replace(cell, order=replace(cell.order, total_timesteps=samples))
+    assert not changed(cell, kept)
+    assert not changed(budget(3 * STEP - 1), kept)  # ends with the same whole iteration
+    assert changed(budget(3 * STEP), kept) == {"total_timesteps"}
+    assert changed(budget(2 * STEP - 1), kept) == {"total_timesteps"}
+    bundled = replace(cell, record=None, order=replace(cell.order, task="cartpole", demos=None))
+    assert "trajectories" in changed(bundled, kept)  # ten of them; these results saw two
+    two = replace(bundled, order=replace(bundled.order, trajectories=2))
+    assert "trajectories" not in changed(two, kept)
 
 
 def test_the_table_shows_the_worst_seed_beside_the_expert():

@@ -34,7 +34,8 @@ def written(folder, cell, returns, *, curve=(), **more):
     for seed, path in enumerate(result_files(folder, "sweep", cell)):
         scores = {"greedy_return": returns[seed], "stochastic_return": 21.0}
         scores |= {"greedy_score": returns[seed] / 450, "stochastic_score": 0.05}
-        summary = {"env": "CartPole-v1", "online_samples": 0}
+        summary = {"env": "CartPole-v1", "online_samples": 300}
+        summary["demonstrations"] = {"trajectories": 10}
         summary |= {"expert_return": 450.0, "random_return": 22.5}
         path.parent.mkdir(exist_ok=True)
         result = {"result": scores | more, "summary": summary, "curve": curve}
@@ -77,7 +78,8 @@ def test_every_cell_of_the_rivals_can_be_ordered():
 
 
 def test_whole_curves_are_compared_with_those_without_bonus(tmp_path):
-    cells = [Cell(name, Order(task="cartpole", seeds=3)) for name in ("a", "a-no-bonus", "b")]
+    order = Order(task="cartpole", seeds=3, total_timesteps=300)
+    cells = [Cell(name, order) for name in ("a", "a-no-bonus", "b")]
 
     def curve(height):
         return [{"online_samples": x, "greedy_return": height * x} for x in (100, 200, 300)]

@@ -96,7 +96,7 @@ class BenchTable:
             rows = effort_rows(*what, self.effort)
         else:
             rows = tabulate[self.against](*what)
-        note = stale_note(*what) if self.against is None else None
+        note = stale_note(*what)
         if self.markdown:
             print(as_markdown(rows) + (f"\n\n{note}" if note else ""))
         else:
@@ -104,7 +104,8 @@ class BenchTable:
             if note:
                 console.print(note, highlight=False, markup=False)
             console.print(
-                f"a row again, from nothing: ilfo bench run {self.sweep} CELL --results elsewhere",
+                f"a row again, from nothing: ilfo bench run {self.sweep} CELL --results again "
+                "--runs again/runs",
                 highlight=False,
             )
 

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import best_by_reward, changed_settings, read_results
+from ilfo.experiments.results import STALE, best_by_reward, changed, marked, read_results
 from ilfo.scores import score
 
 
@@ -25,8 +25,6 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
 
 HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "best by reward", "samples")
 MEASURED = ("measured", "worst", "expert's")
-STALE = "*"
-"""Behind the name of a cell whose results were made with other settings than it has now."""
 
 
 def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
@@ -41,9 +39,8 @@ def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[s
     for cell in cells:
         found = read_results(results, sweep, cell)
         if found:
-            mark = STALE if changed_settings(cell, found) else ""
-            rows.append((cell.name + mark, *_scores(found), *_measure(cell, found)))
-            rows += _alternatives(cell.name, mark, found)
+            rows.append((marked(cell, found), *_scores(found), *_measure(cell, found)))
+            rows += _alternatives(cell, found)
             references.setdefault(found[0]["summary"]["env"], found[0]["summary"])
     rows += [row for summary in references.values() for row in _references(summary)]
     return [row + ("",) * (len(header) - len(row)) for row in rows]
@@ -51,25 +48,22 @@ def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[s
 
 def stale_note(sweep: str, cells: Sequence[Cell], results: Path) -> str | None:
     """The sentence below a table that has marked rows."""
-    changed = {
-        name
-        for cell in cells
-        for name in changed_settings(cell, read_results(results, sweep, cell))
-    }
-    if not changed:
+    names = {name for cell in cells for name in changed(cell, read_results(results, sweep, cell))}
+    if not names:
         return None
     return (
         f"{STALE} made with other settings than the cell has now, or before there were such "
-        f"settings ({', '.join(sorted(changed))}); run it again to compare"
+        f"settings ({', '.join(sorted(names))}); run it again to compare"
     )
 
 
-def _alternatives(name: str, mark: str, found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+def _alternatives(cell: Cell, found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """Rows of the policies that other rules have chosen in the same runs."""
+    mark = marked(cell, found).removeprefix(cell.name)
     rules = [each["rule"] for each in found[0]["result"].get("alternatives", ())]
     return [
         (
-            f"{name} ({rule}){mark}",
+            f"{cell.name} ({rule}){mark}",
             *_scores([each | {"result": each["result"]["alternatives"][i]} for each in found]),
         )
         for i, rule in enumerate(rules)

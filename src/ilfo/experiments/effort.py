@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import on_grid, read_results, score_curve
+from ilfo.experiments.results import marked, on_grid, read_results, score_curve
 
 HEADER = (
     "cell",
@@ -34,15 +34,14 @@ def effort_rows(
         if not found:
             continue
         first = [_first(each, level) for each in found]
-        reached = [each for each in first if each is not None]
         grid, scores = on_grid([score_curve(each) for each in found])
         together = grid[scores.mean(0) >= level]
         rows.append(
             (
-                cell.name,
+                marked(cell, found),
                 str(len(found)),
-                str(len(reached)),
-                *(_median(reached, place) for place in (0, 1)),
+                str(sum(samples < np.inf for samples, _ in first)),
+                *map(_median, zip(*first, strict=True)),
                 f"{together[0]:.0f}" if len(together) else "-",
                 f"{np.median([_per_iteration(each) for each in found]):.2f}",
                 f"{np.median([each['summary']['seconds']['total'] for each in found]):.0f}",
@@ -52,19 +51,20 @@ def effort_rows(
     return rows
 
 
-def _first(result: dict[str, Any], level: float) -> tuple[float, float] | None:
-    """Samples and seconds at the first measured point of the curve that is high enough; the seconds
-    are NaN in files that do not hold them yet."""
+def _first(result: dict[str, Any], level: float) -> tuple[float, float]:
+    """Samples and seconds at the first measured point of the curve that is high enough, infinite
+    where there is none; the seconds are NaN in files that do not hold them yet."""
     measured = [row for row in result["curve"] if row["greedy_return"] is not None]
     for row, (samples, height) in zip(measured, score_curve(result), strict=True):
         if height >= level:
             return samples, row.get("seconds", np.nan)
-    return None
+    return np.inf, np.inf
 
 
-def _median(reached: Sequence[tuple[float, float]], place: int) -> str:
-    median = np.median([each[place] for each in reached]) if reached else np.nan
-    return "-" if np.isnan(median) else f"{median:.0f}"
+def _median(values: Sequence[float]) -> str:
+    """Over all seeds: a dash where half of them never get there."""
+    median = np.median(values)
+    return f"{median:.0f}" if np.isfinite(median) else "-"
 
 
 def _most(memory: Iterable[float | None]) -> str:

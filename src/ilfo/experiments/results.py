@@ -9,11 +9,14 @@ import numpy as np
 
 from ilfo import config
 from ilfo.components import FUNCTIONS
+from ilfo.environments.tasks import find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
 from ilfo.scores import score
 
 _ABSENT = object()
+STALE = "*"
+"""Behind the name of a cell whose results were made for another order than it has now."""
 
 
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
@@ -22,12 +25,39 @@ def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in files if path.exists()]
 
 
-def changed_settings(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
-    """Names of the settings that differ between any of the results and what the cell's order means
-    now. One that is newer than the result counts unless it is None, which switches it off: nothing
-    else says what held before it was there."""
+def marked(cell: Cell, found: Sequence[dict[str, Any]]) -> str:
+    """The cell's name, with a mark where its results are stale."""
+    return cell.name + (STALE if changed(cell, found) else "")
+
+
+def changed(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
+    """Names of what differs between any of the results and what the cell's order means now: of
+    settings, the budget, the number of demonstrations. A setting that is newer than the result
+    counts unless it is None, which switches it off: nothing else says what held before."""
     now = json.loads(json.dumps(config.to_dict(cell.order.settings(), FUNCTIONS)))
-    return {name for each in found for name in _differing(each["settings"], now, "")}
+    names = {name for each in found for name in _differing(each["settings"], now, "")}
+    if any(_other_budget(cell, each) for each in found):
+        names.add("total_timesteps")
+    if any(_other_demonstrations(cell, each) for each in found):
+        names.add("trajectories")
+    return names
+
+
+def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
+    """A run ends with the last whole iteration within its budget."""
+    budget, iterations = cell.order.budget, len(result["curve"])
+    if budget is None or not iterations:
+        return False
+    taken = result["summary"]["online_samples"]
+    return not taken <= budget < taken + taken / iterations
+
+
+def _other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
+    order = cell.order
+    if cell.record is not None or order.demos is not None:
+        return False
+    wanted = order.trajectories or find_task(str(order.task)).demonstrations
+    return result["summary"]["demonstrations"]["trajectories"] != wanted
 
 
 def _differing(before: Any, now: Any, where: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ and only then does it count as done.
 """
 
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from ilfo.experiments.theory.sweep import CELLS as THEORY
 from ilfo.files import atomic_write_text
 from ilfo.launch import Order, load_best, order_of, resume, start
 from ilfo.logging import Callback
-from ilfo.machine import peak_memory
+from ilfo.machine import peak_memory, processor
 from ilfo.run import RunDirectory, RunError
 
 SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS, "theory": THEORY}
@@ -86,7 +85,7 @@ def run_seed(
         "settings": config["settings"],
         "summary": {name: value for name, value in summary.items() if name != "seeds"},
         "commit": config["commit"],
-        "machine": platform.machine(),
+        "machine": processor(),
         "peak_memory": peak_memory(),
         "result": summary["seeds"][0] | _measure(cell, directory),
         "curve": curve,

@@ -14,7 +14,7 @@ from scipy.stats import permutation_test
 
 from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import area, read_results
+from ilfo.experiments.results import STALE, area, changed, marked, read_results
 from ilfo.experiments.runner import EPISODES
 from ilfo.launch import Order
 from ilfo.scores import random_return
@@ -42,13 +42,13 @@ def against_random(sweep: str, cells: Sequence[Cell], results: Path) -> list[tup
     """Returns of chosen policies against those of a random one; a row per cell with results."""
     rows: list[tuple[str, ...]] = [AGAINST_RANDOM]
     for cell in cells:
-        found = [each["result"] for each in read_results(results, sweep, cell)]
+        found = read_results(results, sweep, cell)
         if len(found) < LEAST:
             continue
         chance = _random_returns(cell.order, len(found))
-        row = [cell.name, str(len(found)), f"{np.mean(chance):.1f}"]
+        row = [marked(cell, found), str(len(found)), f"{np.mean(chance):.1f}"]
         for name in ("greedy_return", "stochastic_return"):
-            returns = [each[name] for each in found]
+            returns = [each["result"][name] for each in found]
             row += [f"{np.mean(returns):.1f}", f"{chance_of_as_much(returns, chance):.3f}"]
         rows.append(tuple(row))
     return rows
@@ -63,13 +63,20 @@ def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[t
         other = by_name.get(f"{cell.name}-no-bonus")
         if other is None:
             continue
-        mine, without = (
-            [area(each) for each in read_results(results, sweep, one)] for one in (cell, other)
+        found = [read_results(results, sweep, one) for one in (cell, other)]
+        if min(map(len, found)) < LEAST:
+            continue
+        mine, without = ([area(each) for each in group] for group in found)
+        stale = changed(cell, found[0]) or changed(other, found[1])
+        rows.append(
+            (
+                cell.name + (STALE if stale else ""),
+                f"{len(mine)}, {len(without)}",
+                f"{np.mean(mine):.3f}",
+                f"{np.mean(without):.3f}",
+                f"{chance_of_as_much(mine, without):.3f}",
+            )
         )
-        if min(len(mine), len(without)) >= LEAST:
-            seeds = f"{len(mine)}, {len(without)}"
-            means = (f"{np.mean(mine):.3f}", f"{np.mean(without):.3f}")
-            rows.append((cell.name, seeds, *means, f"{chance_of_as_much(mine, without):.3f}"))
     return rows
 
 
