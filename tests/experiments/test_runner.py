@@ -22,6 +22,7 @@ from ilfo.experiments.runner import (
     result_files,
     run_seed,
 )
+from ilfo.launch import Order
 from ilfo.mobile import MobILE
 from tests.small import MACHINE, STEP, demonstrations, small_order
 
@@ -114,7 +115,7 @@ def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
     assert not changed(budget(3 * STEP - 1), kept)  # ends with the same whole iteration
     assert changed(budget(3 * STEP), kept) == {"total_timesteps"}
     assert changed(budget(2 * STEP - 1), kept) == {"total_timesteps"}
-    bundled = replace(cell, record=None, order=replace(cell.order, task="cartpole", demos=None))
+    bundled = Cell("tiny", Order(task="cartpole"))
     assert "trajectories" in changed(bundled, kept)  # ten of them; these results saw two
     two = replace(bundled, order=replace(bundled.order, trajectories=2))
     assert "trajectories" not in changed(two, kept)
