@@ -13,6 +13,7 @@ from ilfo.experiments.analysis import as_markdown, print_table, stale_note, swee
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.crew import Job, cores, work_through
 from ilfo.experiments.effort import effort_rows
+from ilfo.experiments.parts import part_rows
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
 from ilfo.experiments.significance import against_no_bonus, against_random
@@ -84,19 +85,16 @@ class BenchTable:
     curves against those without a bonus."""
     effort: float | None = None
     """Samples and seconds until this score is reached, instead."""
+    parts: bool = False
+    """What the model, the discriminator and the planner did at the end of the runs, instead."""
     markdown: bool = False
     """Print it for a page of documentation instead of a terminal."""
 
     def run(self) -> None:
-        if self.against is not None and self.effort is not None:
-            raise ValueError("--against and --effort make different tables; choose one")
-        tabulate = {None: sweep_rows, "random": against_random, "no-bonus": against_no_bonus}
-        what = (self.sweep, find_sweep(self.sweep), self.results)
-        if self.effort is not None:
-            rows = effort_rows(*what, self.effort)
-        else:
-            rows = tabulate[self.against](*what)
-        note = stale_note(*what)
+        if (self.against is not None) + (self.effort is not None) + self.parts > 1:
+            raise ValueError("--against, --effort and --parts make different tables; choose one")
+        rows = self._rows()
+        note = stale_note(self.sweep, find_sweep(self.sweep), self.results)
         if self.markdown:
             print(as_markdown(rows) + (f"\n\n{note}" if note else ""))
         else:
@@ -108,6 +106,15 @@ class BenchTable:
                 "--runs again/runs",
                 highlight=False,
             )
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        what = (self.sweep, find_sweep(self.sweep), self.results)
+        if self.parts:
+            return part_rows(*what)
+        if self.effort is not None:
+            return effort_rows(*what, self.effort)
+        tabulate = {None: sweep_rows, "random": against_random, "no-bonus": against_no_bonus}
+        return tabulate[self.against](*what)
 
 
 @dataclass(frozen=True)
