@@ -23,7 +23,7 @@ def _streams(task: Task | None) -> int:
 
 
 def _chooser(task: Task | None) -> MMD:
-    """MobILE's, so that all methods return a policy by the same rule."""
+    """MobILE's, so that all methods judge policies by the same features."""
     return FOR_TASK.get(task.name, MMD()) if task else MMD()
 
 
