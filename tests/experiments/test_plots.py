@@ -40,6 +40,8 @@ def test_curves_are_scores_where_they_were_measured(results):
     assert score_curve(first).tolist() == [[10, 0], [20, 0.5], [30, 1]]
     assert score_curve(second).tolist() == [[10, 0.2], [30, 0.6]]
     assert best_by_reward(first) == 1
+    # a policy that was chosen between two points of the curve can be better than all of them
+    assert best_by_reward(second | {"result": {"greedy_score": 0.8}}) == 0.8
 
 
 def test_area_is_the_mean_height(results):

@@ -82,9 +82,10 @@ def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarr
 
 
 def best_by_reward(result: dict[str, Any]) -> float | None:
-    """The paper's way to choose: the best point of the curve, by a reward that a user lacks."""
+    """The paper's way to choose, by a reward that a user lacks: the best of all policies that were
+    measured, which are the points of the curve and the policy that was chosen without it."""
     curve = score_curve(result)
-    return float(curve[:, 1].max()) if len(curve) else None
+    return max(*curve[:, 1].tolist(), result["result"]["greedy_score"]) if len(curve) else None
 
 
 def area(result: dict[str, Any]) -> float:
