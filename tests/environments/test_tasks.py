@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from ilfo.cli.runs import expert_rows
+from ilfo.cli.offers import expert_rows
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.analysis import as_markdown

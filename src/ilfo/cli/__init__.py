@@ -8,15 +8,15 @@ import gymnasium
 import tyro
 from rich.console import Console
 
-from ilfo.cli import bench, demos, runs, theory
+from ilfo.cli import bench, demos, offers, runs, theory
 from ilfo.extras import MissingExtraError
 
 COMMANDS: dict[str, Any] = {
     "train": runs.Train,
     "resume": runs.Resume,
     "evaluate": runs.Evaluate,
-    "settings": runs.Settings,
-    "tasks": runs.Tasks,
+    "settings": offers.Settings,
+    "tasks": offers.Tasks,
     "demos": {"inspect": demos.Inspect, "record": demos.Record, "convert": demos.Convert},
     "expert": {"train": demos.TrainExpert},
     "bench": {"run": bench.BenchRun, "table": bench.BenchTable, "plot": bench.BenchPlot},
