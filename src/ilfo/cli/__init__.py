@@ -1,5 +1,6 @@
 """The command `ilfo`. Every option's help is the text under its field."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     try:
         command.run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads what is printed, `head` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)  # as if by the signal
     except (
         ValueError,
         OSError,
