@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads what is printed, `head` for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)  # as if by the signal
+        sys.exit(1)  # as rich does
     except (
         ValueError,
         OSError,
