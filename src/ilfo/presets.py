@@ -80,7 +80,6 @@ DEFAULTS = {
         LOCOMOTION,
         discriminator=replace(FOR_TASK["walker2d"], step=NEW_W),
         planner=TRPO(kl=0.02),
-        policy=MLPPolicy(log_std_min=-1.5),
     ),
 }
 
