@@ -4,20 +4,30 @@
 - `TASK-no-bonus`: the same with λ = 0.
 - `TASK-constant`: a constant cost in the same loop, the survival reference.
 - `TASK-paper`, `TASK-authors`, `TASK-general`: the other presets.
+- `walker2d-long`: the default with more samples, where its curve still rises at the budget.
 """
 
-from ilfo.environments.tasks import TASKS, Task
+from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.experiments.cell import Cell
 from ilfo.launch import Order
 
 SAMPLES_BETWEEN = 8_000
 """Online samples from one point of a curve to the next, about."""
-SHORT = {"walker2d": 24_000}
+SHORT = {"walker2d": 12_000}
 """Online samples for `paper` and `authors` where their 200 passes over a wide model at every
 iteration would take hours for a seed."""
+LONG = {"walker2d": 200_000}
+"""Online samples where the default's curve still rises at the task's budget."""
 
 
-def _cells(task: Task) -> list[Cell]:
+def _cell(name: str, order: Order) -> Cell:
+    task = find_task(str(order.task))
+    between = min(SAMPLES_BETWEEN, (order.total_timesteps or task.budget) // 20)
+    samples = order.settings().streams * task.horizon
+    return Cell(name, order, every=max(1, between // samples))
+
+
+def _variants(task: Task) -> list[Cell]:
     few = 1 if task.name == "walker2d" else 2
     short = SHORT.get(task.name)
     variants = {
@@ -28,19 +38,17 @@ def _cells(task: Task) -> list[Cell]:
         "-authors": Order(task=task.name, seeds=few, preset="authors", total_timesteps=short),
         "-general": Order(task=task.name, seeds=few, preset="general"),
     }
-    cells = []
-    for suffix, order in variants.items():
-        samples = order.settings().streams * task.horizon
-        between = min(SAMPLES_BETWEEN, (order.total_timesteps or task.budget) // 20)
-        every = max(1, between // samples)
-        cells.append(Cell(f"{task.name}{suffix}", order, every=every))
-    return cells
+    return [_cell(task.name + suffix, order) for suffix, order in variants.items()]
 
 
 def _all() -> tuple[Cell, ...]:
     """Defaults and their references of every task first, then the other presets."""
-    by_task = [_cells(task) for task in TASKS.values()]
-    return tuple(cells[place] for place in range(6) for cells in by_task)
+    by_task = [_variants(task) for task in TASKS.values()]
+    long = [
+        _cell(f"{name}-long", Order(task=name, seeds=5, total_timesteps=samples))
+        for name, samples in LONG.items()
+    ]
+    return (*(cell for variant in zip(*by_task, strict=True) for cell in variant), *long)
 
 
 CELLS = _all()
