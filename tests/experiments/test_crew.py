@@ -1,7 +1,11 @@
 """Processes side by side: who runs where, and what happens to those that fail."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -47,3 +51,42 @@ def test_a_command_that_fails_leaves_its_words_in_the_log(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity on this system")
 def test_only_cores_that_this_process_may_use_are_used():
     assert set(cores()) == os.sched_getaffinity(0)
+
+
+ALONE = """
+import sys
+from pathlib import Path
+from ilfo.experiments.crew import Job, work_through
+sys.executable = sys.argv[1]
+work_through([Job("long", (), Path(sys.argv[2]))], 1, print)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends orphans")
+def test_nobody_goes_on_when_the_crew_is_killed(tmp_path):
+    worker, born = tmp_path / "worker", tmp_path / "born"
+    worker.write_text(f"#!/bin/sh\necho $$ > {born}.new\nmv {born}.new {born}\nexec sleep 300\n")
+    worker.chmod(0o755)
+    command = (sys.executable, "-c", ALONE, str(worker), str(tmp_path / "log"))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as crew_of_one:
+        wait_for(born.exists)
+        pid = int(born.read_text())
+        assert running(pid)
+        crew_of_one.send_signal(signal.SIGKILL)
+    wait_for(lambda: not running(pid))
+
+
+def running(pid: int) -> bool:
+    """Neither gone nor only waiting to be buried."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(event, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not event():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -11,7 +11,7 @@ from ilfo import machine
 from ilfo.cli.console import console
 from ilfo.experiments.analysis import as_markdown, print_table, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.crew import Job, cores, work_through
+from ilfo.experiments.crew import Job, cores, stay_on, work_through
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.parts import part_rows
 from ilfo.experiments.plots import draw_sweep
@@ -31,7 +31,8 @@ class BenchRun:
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
     """Only these cells; all by default."""
     seed: int | None = None
-    """Only this seed, in this process; by default all, each in a process of its own."""
+    """Only this seed, in this process, on one core as ever; by default all, each in a process of
+    its own."""
     jobs: int | None = None
     """Processes at the same time; one per core by default."""
     results: Path = Path("results")
@@ -46,6 +47,8 @@ class BenchRun:
         if self.seed is None:
             self._dispatch(cells)
             return
+        available = cores()
+        stay_on(available[self.seed % len(available)])
         here = machine.set_up(1)
         for cell in cells:
             if not result_file(self.results, self.sweep, cell, self.seed).exists():

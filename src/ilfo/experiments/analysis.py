@@ -24,6 +24,8 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
 
 
 HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "best by reward", "samples")
+FEW = 3
+"""Seeds below which an interval would say nothing."""
 MEASURED = ("measured", "worst", "expert's")
 
 
@@ -53,7 +55,7 @@ def stale_note(sweep: str, cells: Sequence[Cell], results: Path) -> str | None:
         return None
     return (
         f"{STALE} made with other settings than the cell has now, or before there were such "
-        f"settings ({', '.join(sorted(names))}); run it again to compare"
+        f"settings ({', '.join(sorted(names))}); run it again, into another folder, to compare"
     )
 
 
@@ -126,5 +128,7 @@ def _measure(cell: Cell, found: list[dict[str, Any]]) -> list[str]:
 
 
 def _spread(values: Sequence[float]) -> str:
+    if len(values) < FEW:
+        return f"{np.mean(values):.2f}"
     low, high = interval(values)
     return f"{np.mean(values):.2f} [{low:.2f}, {high:.2f}]"

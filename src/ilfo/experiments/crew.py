@@ -4,7 +4,9 @@ One core per process rather than several seeds in one: nothing waits for the slo
 seed computes does not depend on how many others run beside it.
 """
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -13,6 +15,9 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_SET_DEATH_SIGNAL = 1
 
 
 class Job(NamedTuple):
@@ -27,6 +32,12 @@ def cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def stay_on(core: int) -> None:
+    """Let this process compute on one core only, where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
 
 
 def work_through(jobs: Iterable[Job], workers: int, report: Callable[[str], None]) -> list[str]:
@@ -52,12 +63,19 @@ def work_through(jobs: Iterable[Job], workers: int, report: Callable[[str], None
 
 def _run(job: Job, core: int) -> int:
     job.log.parent.mkdir(parents=True, exist_ok=True)
-    stay = partial(os.sched_setaffinity, 0, {core}) if hasattr(os, "sched_setaffinity") else None
     with job.log.open("ab") as log:
         return subprocess.run(
             (sys.executable, "-m", "ilfo", *job.arguments),
             stdout=log,
             stderr=subprocess.STDOUT,
-            preexec_fn=stay,
+            preexec_fn=partial(_settle, core),
             check=False,
         ).returncode
+
+
+def _settle(core: int) -> None:
+    """In the new process: keep to its core and, on Linux, do not outlive the crew, whose successor
+    would find core and run directory taken."""
+    stay_on(core)
+    if _LIBC is not None:
+        _LIBC.prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)

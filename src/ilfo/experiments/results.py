@@ -70,7 +70,7 @@ def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
 
 
 def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarray:
-    """(n, 2): online samples and score of the policy that acted, where it was measured."""
+    """(n, 2): online samples and score of the policy that they led to, where it was measured."""
     summary = result["summary"]
     scale = (summary["expert_return"], summary["random_return"])
     points = [
