@@ -93,5 +93,6 @@ def test_whole_curves_are_compared_with_those_without_bonus(tmp_path):
         "seeds": "3, 3",
         "mean height": "0.667",
         "without bonus": "0.333",
-        "p": "0.050",
+        "p of better": "0.050",
+        "p of worse": "1.000",
     }

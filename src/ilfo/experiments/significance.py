@@ -21,6 +21,7 @@ from ilfo.scores import random_return
 
 LEAST = 2
 """Seeds that there must be to compare anything."""
+AGAINST_NO_BONUS = ("cell", "seeds", "mean height", "without bonus", "p of better", "p of worse")
 AGAINST_RANDOM = ("cell", "seeds", "random return", "greedy return", "p", "stochastic return", "p")
 
 
@@ -57,7 +58,7 @@ def against_random(sweep: str, cells: Sequence[Cell], results: Path) -> list[tup
 def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
     """Does exploring pay? Mean heights of learning curves with λ and without; a row per cell X
     that has results beside those of X-no-bonus."""
-    rows: list[tuple[str, ...]] = [("cell", "seeds", "mean height", "without bonus", "p")]
+    rows: list[tuple[str, ...]] = [AGAINST_NO_BONUS]
     by_name = {cell.name: cell for cell in cells}
     for cell in cells:
         other = by_name.get(f"{cell.name}-no-bonus")
@@ -75,6 +76,7 @@ def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[t
                 f"{np.mean(mine):.3f}",
                 f"{np.mean(without):.3f}",
                 f"{chance_of_as_much(mine, without):.3f}",
+                f"{chance_of_as_much(without, mine):.3f}",
             )
         )
     return rows
