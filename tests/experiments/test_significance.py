@@ -55,12 +55,12 @@ def test_the_table_compares_with_random_actions(tmp_path):
 
 
 def test_policies_of_other_rules_have_their_own_rows(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=2))
+    cell = Cell("some", Order(task="cartpole", seeds=3))
     other = {"rule": "held-out-likelihood", "greedy_score": 0.5, "stochastic_score": 0.25}
-    written(tmp_path, cell, [450.0, 450.0], alternatives=[other])
+    written(tmp_path, cell, [450.0] * 3, alternatives=[other])
     _, mine, second, expert, chance = sweep_rows("sweep", (cell,), tmp_path)
-    assert mine[:3] == ("some", "2", "1.00 [1.00, 1.00]")
-    assert second[:3] == ("some (held-out-likelihood)", "2", "0.50 [0.50, 0.50]")
+    assert mine[:3] == ("some", "3", "1.00 [1.00, 1.00]")
+    assert second[:3] == ("some (held-out-likelihood)", "3", "0.50 [0.50, 0.50]")
     assert expert[:3] == ("expert of CartPole-v1", "", "1.00")
     assert chance[:3] == ("random of CartPole-v1", "", "0.05")
     assert len({len(row) for row in (mine, second, expert, chance)}) == 1
