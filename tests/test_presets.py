@@ -8,6 +8,7 @@ from ilfo.mobile import Settings
 from ilfo.presets import PRESETS, find_preset
 from ilfo.settings_help import differences
 from ilfo.termination import KnownTermination, LearnedTermination
+from ilfo.training import SGD, Adam
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
@@ -34,29 +35,57 @@ def test_the_papers_presets_are_for_its_tasks_only(name):
 
 
 PAPER = {
-    # streams, model's width, passes, buffer, imagined streams, steps, KL, critic's width
-    "cartpole": (2, 64, 20, 10, 2, 3, 0.01, 128),
-    "reacher": (2, 64, 100, 10, 10, 10, 0.01, 128),
-    "swimmer": (2, 512, 100, 10, 4, 20, 0.01, 128),
-    "cartpole-stochastic": (2, 64, 20, 10, 4, 5, 0.01, 32),
-    "hopper": (8, 512, 50, 16, 8, 10, 0.025, 128),
-    "walker2d": (3, 512, 200, 15, 20, 15, 0.025, 128),
+    # streams, model's width, passes, clip, buffer, imagined streams, steps
+    "cartpole": (2, 64, 20, 2.0, 10, 2, 3),
+    "reacher": (2, 64, 100, 2.0, 10, 10, 10),
+    "swimmer": (2, 512, 100, 1.0, 10, 4, 20),
+    "cartpole-stochastic": (2, 64, 20, 2.0, 10, 4, 5),
+    "hopper": (8, 512, 50, 4.0, 16, 8, 10),
+    "walker2d": (3, 512, 200, 1.0, 15, 20, 15),
+}
+PLANNING = {
+    # policy's width, its least log deviation, CG steps, damping, KL, critic's width and passes
+    "cartpole": (64, None, 50, 0.001, 0.01, 128, 1),
+    "reacher": (64, None, 100, 0.001, 0.01, 128, 1),
+    "swimmer": (64, None, 100, 0.001, 0.01, 128, 1),
+    "cartpole-stochastic": (32, None, 100, 0.001, 0.01, 32, 1),
+    "hopper": (32, -1.0, 10, 0.0001, 0.025, 128, 2),
+    "walker2d": (32, -2.0, 10, 0.0001, 0.025, 128, 2),
 }
 
 
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_table(name):
     paper = find_preset("paper")(find_task(name))
+    dynamics, planner, policy = paper.dynamics, paper.planner, paper.policy
     assert (
         paper.streams,
-        paper.dynamics.width,
-        paper.dynamics.plan.passes,
+        dynamics.width,
+        dynamics.plan.passes,
+        dynamics.clip,
         paper.buffer_horizons,
         paper.imagined_streams,
         paper.policy_steps,
-        paper.planner.kl,
-        paper.planner.critic.width,
     ) == PAPER[name]
+    assert (dynamics.members, dynamics.optimiser, dynamics.plan.batch_size) == (
+        2,
+        SGD(learning_rate=0.005, momentum=0.99),
+        256,
+    )
+    critic = planner.critic
+    bound = None if PLANNING[name][1] is None else policy.log_std_min
+    assert (
+        policy.width,
+        bound,
+        planner.cg_iterations,
+        planner.damping,
+        planner.kl,
+        critic.width,
+        critic.plan.passes,
+    ) == PLANNING[name]
+    assert (critic.trace, critic.discount, critic.plan.batch_size) == (0.97, 0.995, 64)
+    runner = name in ("hopper", "walker2d")
+    assert critic.optimiser == (Adam(1e-3, 1e-8, 1e-3) if runner else Adam(1e-3, 1e-5, 0.0))
     assert (paper.discriminator.features, paper.discriminator.bandwidth_quantile) == (128, 0.1)
     assert paper.discriminator.step == (0.67 if name == "swimmer" else 1.0)
     assert paper.discriminator.input == ("pair" if name == "walker2d" else "state")
