@@ -146,6 +146,18 @@ def test_evaluating(finished_run, capsys):
     assert {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()} == before
 
 
+def test_what_the_model_foresees(finished_run, capsys):
+    main(["evaluate", str(finished_run), "--episodes", "3", "--model"])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    table = [row for row in rows if len(row) == 7 and row[0] == "│"]
+    numbers = {row[1]: (float(row[3]), float(row[5])) for row in table}
+    assert list(numbers)[:2] == ["1", "5"]
+    assert all(value > 0 for pair in numbers.values() for value in pair)
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(finished_run), "--model", "--video", "film.gif"])
+    assert "leave --video out" in capsys.readouterr().err
+
+
 ON_ONE_CORE = """
 import os, runpy
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])

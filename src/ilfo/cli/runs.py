@@ -9,11 +9,15 @@ import tyro
 from rich.table import Table
 
 from ilfo import machine
+from ilfo.agent import Agent
 from ilfo.cli.console import console
 from ilfo.components import DYNAMICS
 from ilfo.evaluate import mean_return
+from ilfo.foresight import foresight
 from ilfo.launch import METHODS, Order, load_best, resume, start
 from ilfo.logging import Progress
+from ilfo.mobile import MobILE
+from ilfo.parallel import one_seed
 from ilfo.policies.host import HostPolicy
 from ilfo.run import RunDirectory
 from ilfo.scores import mean_known
@@ -119,13 +123,21 @@ class Evaluate:
     """Seed of the episodes."""
     video: Path | None = None
     """Also film one greedy episode of the best seed's policy, without a display: FILE.gif."""
+    model: bool = False
+    """Tell instead how well the best seed's model foresees such episodes, of its policy drawing
+    its actions, from 1 to 50 steps ahead."""
 
     def run(self) -> None:
         if self.episodes < 1:
             raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
+        if self.model and self.video is not None:
+            raise ValueError("--model plays nothing to film; leave --video out")
         if self.video is not None:
             check_path(self.video)
         agent = load_best(self.run_directory)
+        if self.model:
+            self._foresee(agent)
+            return
         table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
         for index, seed in enumerate(agent.seeds):
             means = [
@@ -148,6 +160,19 @@ class Evaluate:
             host = HostPolicy.single(agent.policy())
             total = film(agent.factory, host, self.video, seed=self.seed, expert_return=expert)
             console.print(f"{self.video}: an episode of return {total:.1f}", highlight=False)
+
+    def _foresee(self, agent: Agent) -> None:
+        if not isinstance(agent, MobILE):
+            raise ValueError(f"{agent.method} learns no model of the environment")
+        best = agent.best_seed
+        seed = self.seed + agent.seeds[best]
+        episodes = agent.play(agent.policy(), episodes=self.episodes, seed=seed, greedy=False)
+        model = one_seed(agent.state.dynamics, best).model
+        table = Table("steps ahead", "error", "if nothing changed", title=str(self.run_directory))
+        for row in foresight(model, agent.problem.actions, list(episodes)):
+            table.add_row(str(row.steps), f"{row.error:.3f}", f"{row.unchanged:.3f}")
+        table.caption = "root mean square, in deviations of the states visited"
+        console.print(table)
 
 
 def _dynamics(name: str | None) -> tuple[str, ...]:
