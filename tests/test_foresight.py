@@ -61,3 +61,12 @@ def test_who_expects_no_change_errs_by_what_the_states_moved():
 
 def test_no_further_than_the_episodes_go():
     assert [row.steps for row in foresight(Pushed(), ACTIONS, EPISODES[1:])] == [1, 5, 20]
+
+
+def test_a_prediction_that_runs_away_does_not_hide_the_others():
+    astray = Episode(EPISODES[0].states[:12].copy(), EPISODES[0].actions[:11], np.zeros(11), False)
+    astray.states[11] += 1e4  # the model, starting from the state before, is wrong by as much
+    (alone,) = foresight(Pushed(), ACTIONS, [astray], (11,))
+    assert alone.error > 1
+    (row,) = foresight(Pushed(), ACTIONS, [*EPISODES, astray], (1,))
+    assert row.error < 1e-2

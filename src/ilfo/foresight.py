@@ -1,8 +1,9 @@
 """Does the model predict? Real episodes once more, inside it.
 
 From states along an episode the model follows the actions that were really taken. Its error after
-k steps is that of all its numbers, each in deviations of the episodes' own states, and stands
-beside the error of expecting no change at all.
+k steps is the root mean square over the state's numbers, each in deviations of the episodes' own
+states, and of all starts the median, since a few predictions may run away. It stands beside the
+error of expecting no change at all.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ class Foresight(NamedTuple):
     steps: int
     """Predicted in a row."""
     error: float
-    """Root mean square, in deviations."""
+    """In deviations."""
     unchanged: float
     """The same of who expects the first state for ever."""
 
@@ -56,7 +57,7 @@ def foresight(
                 errors.append(np.asarray(away / scales.scale))
                 moves.append(np.asarray((first - last) / scales.scale))
         if errors:
-            found.append(Foresight(ahead, _rms(errors), _rms(moves)))
+            found.append(Foresight(ahead, _middle(errors), _middle(moves)))
     return found
 
 
@@ -68,5 +69,6 @@ def _predict(
     return jax.lax.scan(step, first, jnp.swapaxes(actions, 0, 1))[0]
 
 
-def _rms(parts: list[np.ndarray]) -> float:
-    return float(np.sqrt((np.concatenate(parts) ** 2).mean()))
+def _middle(parts: list[np.ndarray]) -> float:
+    """Median over the rows (n, S) of their root mean square."""
+    return float(np.median(np.sqrt((np.concatenate(parts) ** 2).mean(1))))

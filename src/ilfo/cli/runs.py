@@ -171,7 +171,7 @@ class Evaluate:
         table = Table("steps ahead", "error", "if nothing changed", title=str(self.run_directory))
         for row in foresight(model, agent.problem.actions, list(episodes)):
             table.add_row(str(row.steps), f"{row.error:.3f}", f"{row.unchanged:.3f}")
-        table.caption = "root mean square, in deviations of the states visited"
+        table.caption = "medians, in deviations of the states visited"
         console.print(table)
 
 
