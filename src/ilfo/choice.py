@@ -33,8 +33,8 @@ class Choice(eqx.Module):
 class Average(eqx.Module):
     """The mean of the policies that have acted, weight by weight, and of what was measured of them.
 
-    TRPO's steps are short, so that neighbours average well: the mean acts more steadily than any
-    of them, above all where actions are not drawn.
+    TRPO's steps are short, so that neighbours average well, and what swings from one iteration to
+    the next cancels.
     """
 
     policy: AbstractPolicy
