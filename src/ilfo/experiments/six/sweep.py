@@ -13,9 +13,9 @@ from ilfo.launch import Order
 
 SAMPLES_BETWEEN = 8_000
 """Online samples from one point of a curve to the next, about."""
-SHORT = {"walker2d": 12_000}
-"""Online samples for `paper` and `authors` where their 200 passes over a wide model at every
-iteration would take hours for a seed."""
+SHORT = {"swimmer": 12_000, "walker2d": 12_000}
+"""Online samples for `paper` and `authors` where their 100 or 200 passes over a wide model at every
+iteration would take long."""
 LONG = {"walker2d": 200_000}
 """Online samples where the default's curve still rises at the task's budget."""
 
