@@ -67,12 +67,12 @@ def _by_task(
 
 def _draw_curves(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
     _draw_lines(axis, found, lambda scores: scores, lambda each: each["result"]["greedy_score"])
-    axis.set(xlabel="online samples", ylabel="greedy score")
+    axis.set(xlabel="thousand online samples", ylabel="greedy score")
 
 
 def _draw_running(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
     _draw_lines(axis, found, lambda scores: np.maximum.accumulate(scores, axis=1), best_by_reward)
-    axis.set(xlabel="online samples", ylabel="best greedy score so far")
+    axis.set(xlabel="thousand online samples", ylabel="best greedy score so far")
 
 
 def _draw_lines(
@@ -91,10 +91,11 @@ def _draw_lines(
             continue
         samples, scores = on_grid(curves)
         values = transform(scores)
-        axis.plot(samples, values.mean(0), color=color, label=label)
+        thousands = samples / 1000
+        axis.plot(thousands, values.mean(0), color=color, label=label)
         bounds = [interval(column, draws=BAND) for column in values.T]
         low, high = zip(*bounds, strict=True)
-        axis.fill_between(samples, low, high, alpha=0.2, color=color, linewidth=0)
+        axis.fill_between(thousands, low, high, alpha=0.2, color=color, linewidth=0)
     axis.legend(fontsize="small")
 
 
