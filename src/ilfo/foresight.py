@@ -43,24 +43,24 @@ def foresight(
     """By number of steps, as far as any episode goes."""
     visited = jnp.concatenate([jnp.asarray(episode.states) for episode in episodes])
     scales = Normaliser.fit(visited, jnp.ones(len(visited)))
-    taken = [jnp.asarray(actions.from_environment(episode.actions)) for episode in episodes]
-    predict = eqx.filter_jit(_predict)
+    taken = [actions.from_environment(episode.actions) for episode in episodes]
     found = []
     for ahead in steps:
-        errors, moves = [], []
-        for episode, acts in zip(episodes, taken, strict=True):
-            starts = np.arange(0, len(acts) - ahead + 1, STRIDE)
-            if len(starts):
-                rows = starts[:, None] + np.arange(ahead)
-                first, last = episode.states[starts], episode.states[starts + ahead]
-                away = predict(model, jnp.asarray(first), acts[rows]) - last
-                errors.append(np.asarray(away / scales.scale))
-                moves.append(np.asarray((first - last) / scales.scale))
-        if errors:
-            found.append(Foresight(ahead, _middle(errors), _middle(moves)))
+        first, acts, last = [], [], []
+        for episode, each in zip(episodes, taken, strict=True):
+            starts = np.arange(0, len(each) - ahead + 1, STRIDE)
+            first.append(episode.states[starts])
+            acts.append(each[starts[:, None] + np.arange(ahead)])
+            last.append(episode.states[starts + ahead])
+        begun, reached = np.concatenate(first), np.concatenate(last)
+        if len(begun):
+            predicted = _predict(model, jnp.asarray(begun), jnp.asarray(np.concatenate(acts)))
+            middle = lambda states, end=reached: _middle((states - end) / scales.scale)
+            found.append(Foresight(ahead, middle(predicted), middle(begun)))
     return found
 
 
+@eqx.filter_jit
 def _predict(
     model: AbstractModel, first: Float[Array, "n S"], actions: Array
 ) -> Float[Array, "n S"]:
@@ -69,6 +69,6 @@ def _predict(
     return jax.lax.scan(step, first, jnp.swapaxes(actions, 0, 1))[0]
 
 
-def _middle(parts: list[np.ndarray]) -> float:
-    """Median over the rows (n, S) of their root mean square."""
-    return float(np.median(np.sqrt((np.concatenate(parts) ** 2).mean(1))))
+def _middle(errors: Float[Array, "n S"]) -> float:
+    """Median over the rows of their root mean square."""
+    return float(np.median(np.sqrt((np.asarray(errors) ** 2).mean(1))))

@@ -31,8 +31,8 @@ class BenchRun:
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
     """Only these cells; all by default."""
     seed: int | None = None
-    """Only this seed, in this process, on one core as ever; by default all, each in a process of
-    its own."""
+    """Only this seed, in this process and on one core; by default all, each in a process of its
+    own."""
     jobs: int | None = None
     """Processes at the same time; one per core by default."""
     results: Path = Path("results")

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-_SET_DEATH_SIGNAL = 1
+_PR_SET_PDEATHSIG = 1
 
 
 class Job(NamedTuple):
@@ -78,4 +78,4 @@ def _settle(core: int) -> None:
     would find core and run directory taken."""
     stay_on(core)
     if _LIBC is not None:
-        _LIBC.prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -4,7 +4,7 @@
 - `TASK-no-bonus`: the same with λ = 0.
 - `TASK-constant`: a constant cost in the same loop, the survival reference.
 - `TASK-paper`, `TASK-authors`, `TASK-general`: the other presets.
-- `walker2d-long`: the default with more samples, where its curve still rises at the budget.
+- `walker2d-long`: the default with more samples, to see whether its curve goes on rising.
 """
 
 from ilfo.environments.tasks import TASKS, Task, find_task
@@ -17,7 +17,7 @@ SHORT = {"swimmer": 12_000, "walker2d": 12_000}
 """Online samples for `paper` and `authors` where their 100 or 200 passes over a wide model at every
 iteration would take long."""
 LONG = {"walker2d": 200_000}
-"""Online samples where the default's curve still rises at the task's budget."""
+"""Online samples, to see whether the default's curve goes on rising behind the task's budget."""
 
 
 def _cell(name: str, order: Order) -> Cell:
