@@ -33,15 +33,15 @@ DEMONSTRATIONS = HERE.parent / "src" / "ilfo" / "experts" / "data" / "cartpole.n
 
 def ours(planner: str, rounds: int) -> dict[str, list[float]]:
     """Seconds of each round, the first with all that comes before it."""
-    from ilfo.baselines.adversarial import GAIL, AdversarialSettings
-    from ilfo.demonstrations import Demonstrations
+    from ilfo.agents.callbacks import Callback
+    from ilfo.common.fitting import Passes
+    from ilfo.data.demonstrations import Demonstrations
     from ilfo.discriminators.classifier import Classifier
-    from ilfo.logging import Callback
+    from ilfo.methods.gail import GAIL, AdversarialSettings
     from ilfo.planners.base import AbstractPlanner
     from ilfo.planners.critic import GAECritic
     from ilfo.planners.ppo import PPO
     from ilfo.planners.trpo import TRPO
-    from ilfo.training import Passes
 
     passes = Passes(passes=EPOCHS, batch_size=128)
     critic = GAECritic(plan=passes)

@@ -21,22 +21,21 @@ import numpy as np
 from jaxtyping import Array
 
 from benchmarks.sizes import Sizes
-from ilfo.buffer import Buffer
+from ilfo.agents.problem import Problem
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import SGD, Passes
+from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions
+from ilfo.common.types import Expert, Rollout, Transition
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
-from ilfo.environments.spaces import ActionSpace, BoxActions, DiscreteActions
-from ilfo.expert import Expert
-from ilfo.mobile import Settings, TrainState, improve, init, judge
+from ilfo.dynamics.termination import NoTermination
+from ilfo.methods.mobile import Settings, TrainState, improve, init, judge
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.problem import Problem
-from ilfo.rollout import collect
-from ilfo.termination import NoTermination
-from ilfo.training import SGD, Passes
-from ilfo.types import Rollout, Transition
-from ilfo.world import World, draw_starts, trusted_radius
+from ilfo.rollouts.collect import collect
+from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 
 REAL_STREAMS = 2
 EXPERT_STATES = 4000

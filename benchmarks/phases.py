@@ -16,13 +16,13 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from ilfo import machine
-from ilfo.experiments.crew import cores, stay_on
-from ilfo.launch import Order
-from ilfo.mobile import MobILE, adapt_scales, judge
-from ilfo.parallel import one_seed
-from ilfo.types import as_transitions
-from ilfo.world import World, draw_starts, trusted_radius
+from ilfo.agents.seeds import one_seed
+from ilfo.common.types import as_transitions
+from ilfo.experiments.workers import cores, stay_on
+from ilfo.methods.mobile import MobILE, adapt_scales, judge
+from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
+from ilfo.runs import machine
+from ilfo.runs.launch import Order
 
 
 def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:

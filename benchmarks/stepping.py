@@ -17,13 +17,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from ilfo.common.spaces import action_space, state_dim
+from ilfo.common.types import Normaliser
 from ilfo.environments.factory import Factory, factory
-from ilfo.environments.spaces import action_space, state_dim
 from ilfo.environments.tasks import TASKS
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.rollout import collect
-from ilfo.types import Normaliser
+from ilfo.rollouts.collect import collect
 
 
 def collecting(made: Factory, streams: int) -> Callable[[], object]:

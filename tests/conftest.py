@@ -21,11 +21,20 @@ import jax
 import numpy as np
 import pytest
 
-from ilfo import MobILE, launch
-from ilfo.demonstrations import Demonstrations
-from ilfo.logging import Callback
-from ilfo.termination import NoTermination
-from tests.small import HORIZON, MACHINE, SETTINGS, STEP, demonstrations, small_agent, small_order
+from ilfo import MobILE
+from ilfo.agents.callbacks import Callback
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.dynamics.termination import NoTermination
+from ilfo.runs import launch
+from tests.helpers.agents import (
+    HORIZON,
+    MACHINE,
+    SETTINGS,
+    STEP,
+    demonstrations,
+    small_agent,
+    small_order,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,12 +2,12 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from ilfo.baselines.adversarial import GAIL, GAIfO
-from ilfo.baselines.bc import BC
-from ilfo.baselines.bco import BCO
-from ilfo.baselines.ilpo import ILPO
-from ilfo.demonstrations import Demonstrations
-from ilfo.mobile import MobILE
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.methods.bc import BC
+from ilfo.methods.bco import BCO
+from ilfo.methods.gail import GAIL, GAIfO
+from ilfo.methods.ilpo import ILPO
+from ilfo.methods.mobile import MobILE
 
 try:
     __version__ = version("ilfo")

@@ -1,4 +1,4 @@
-"""What `ilfo.bonus` promises, for every implementation: add a line to `CASES`."""
+"""What `ilfo.dynamics.bonus` promises, for every implementation: add a line to `CASES`."""
 
 from functools import cache
 
@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilfo.bonus import AbstractBonus, BufferNormalised, CalibratedBonus, NoBonus
-from ilfo.buffer import Buffer
+from ilfo.common.buffer import Buffer
+from ilfo.common.spaces import DiscreteActions
+from ilfo.common.types import Transition
+from ilfo.dynamics.bonus import AbstractBonus, BufferNormalised, CalibratedBonus, NoBonus
 from ilfo.dynamics.features import RandomFourier
 from ilfo.dynamics.knr import KNRDynamics
-from ilfo.environments.spaces import DiscreteActions
-from ilfo.types import Transition
 
 DIM, ROWS, CAPACITY = 2, 10, 16
 ACTIONS = DiscreteActions(3)

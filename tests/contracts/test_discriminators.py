@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo import checkpoint
+from ilfo.common.types import Rollout
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
-from ilfo.occupancy import by_age, recorded
-from ilfo.types import Rollout
-from tests.small import as_steps
+from ilfo.discriminators.occupancy import by_age, recorded
+from ilfo.storage import checkpoint
+from tests.helpers.agents import as_steps
 
 DIM, HORIZON, STREAMS = 3, 8, 4
 

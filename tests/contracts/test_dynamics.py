@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo import checkpoint
-from ilfo.buffer import Buffer
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.spaces import BoxActions, DiscreteActions
+from ilfo.common.types import Transition
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.features import OneHot, Polynomial, RandomFourier
@@ -17,9 +19,7 @@ from ilfo.dynamics.finite import FiniteDynamics
 from ilfo.dynamics.gp import GPDynamics
 from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.environments.spaces import BoxActions, DiscreteActions
-from ilfo.training import Adam, Passes
-from ilfo.types import Transition
+from ilfo.storage import checkpoint
 
 DIM, ROWS, CAPACITY = 3, 20, 32
 BOX = BoxActions((-1.0, -2.0, 0.0), (1.0, 3.0, 1.0), (3,))

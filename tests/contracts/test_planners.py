@@ -9,19 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo import checkpoint
+from ilfo.common.fitting import Adam, Passes
 from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
 from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.ppo import PPO
 from ilfo.planners.trpo import TRPO, natural_policy_gradient
-from ilfo.training import Adam, Passes
-from tests.contracts.examples import (
-    ACTIONS,
-    NORMALISER,
-    STATE_DIM,
-    bandit_batch,
-    small_policy,
-)
+from ilfo.storage import checkpoint
+from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, bandit_batch, small_policy
 
 CRITIC = GAECritic(discount=0.3, trace=0.5, width=8, plan=Passes(passes=2, batch_size=16))
 PLANNERS: dict[str, AbstractPlanner] = {

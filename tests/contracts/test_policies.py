@@ -9,17 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo import checkpoint
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from tests.contracts.examples import (
-    ACTIONS,
-    NORMALISER,
-    STATE_DIM,
-    latent_policy,
-    small_policy,
-)
+from ilfo.storage import checkpoint
+from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, latent_policy, small_policy
 
 KINDS = list(ACTIONS)
 STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))

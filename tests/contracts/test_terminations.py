@@ -1,4 +1,4 @@
-"""What `ilfo.termination` promises, for every implementation: add a line to `CASES`."""
+"""What `ilfo.dynamics.termination` promises, for every implementation: add a line to `CASES`."""
 
 from functools import cache
 
@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo import checkpoint
-from ilfo.buffer import Buffer
-from ilfo.termination import (
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import SGD, Passes
+from ilfo.common.types import Transition
+from ilfo.dynamics.termination import (
     AbstractTermination,
     KnownTermination,
     LearnedTermination,
     NoTermination,
 )
-from ilfo.training import SGD, Passes
-from ilfo.types import Transition
+from ilfo.storage import checkpoint
 
 DIM, ROWS, CAPACITY = 2, 20, 32
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.fitting import Adam, Passes
 from ilfo.discriminators.classifier import Classifier, Occupied, largest_singular_value
-from ilfo.training import Adam, Passes
 
 PLAIN = Classifier(
     regularisation="none", optimiser=Adam(3e-3), plan=Passes(passes=80, batch_size=250)

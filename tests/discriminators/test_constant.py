@@ -5,7 +5,7 @@ import numpy as np
 
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.mmd import MMD
-from tests.small import as_steps
+from tests.helpers.agents import as_steps
 
 SAMPLE = np.random.default_rng(0).normal(size=(20, 2, 3)).astype(np.float32)
 

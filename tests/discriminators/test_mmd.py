@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.types import Normaliser, Rollout
 from ilfo.discriminators.mmd import (
     ABSORBED,
     MMD,
@@ -11,9 +12,8 @@ from ilfo.discriminators.mmd import (
     MMDState,
     distance_quantile,
 )
-from ilfo.occupancy import recorded
-from ilfo.types import Normaliser, Rollout
-from tests.small import as_steps
+from ilfo.discriminators.occupancy import recorded
+from tests.helpers.agents import as_steps
 
 SCALES = np.array([1.0, 30.0, 0.2])
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.types import DemonstratedSteps
 from ilfo.discriminators.mmd import ABSORBED, MMD, TRAJECTORIES, tempering
-from ilfo.types import DemonstratedSteps
 
 
 def all_features(state, pairs):

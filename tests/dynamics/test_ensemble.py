@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.buffer import Buffer
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import SGD, Adam, Passes
+from ilfo.common.networks import MLP, Linear
+from ilfo.common.spaces import BoxActions, DiscreteActions
+from ilfo.common.types import Normaliser, Transition
 from ilfo.dynamics.ensemble import Ensemble, EnsembleDynamics
-from ilfo.environments.spaces import BoxActions, DiscreteActions
-from ilfo.networks import MLP, Linear
-from ilfo.training import SGD, Adam, Passes
-from ilfo.types import Normaliser, Transition
 
 A = np.array([[1.0, 0.1], [-0.2, 0.95]], np.float32)
 B = np.array([[0.0], [0.3]], np.float32)

@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.dynamics.features import OneHot, Polynomial, RandomFourier
-from ilfo.environments.spaces import BoxActions, DiscreteActions
 
 BOX, DISCRETE = BoxActions((-1.0,), (1.0,), (1,)), DiscreteActions(3)
 KEY = jax.random.key(0)

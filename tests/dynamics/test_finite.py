@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.spaces import BoxActions
+from ilfo.common.types import Transition
 from ilfo.dynamics.finite import FiniteDynamics
-from ilfo.environments.spaces import BoxActions
-from ilfo.types import Transition
-from tests.dynamics.steps import fit_all
+from tests.helpers.transitions import fit_all
 
 BOX = BoxActions((-1.0,), (1.0,), (1,))
 

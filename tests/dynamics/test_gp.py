@@ -2,11 +2,11 @@ import jax
 import numpy as np
 import pytest
 
+from ilfo.common.spaces import BoxActions
 from ilfo.dynamics.features import Polynomial, RandomFourier
 from ilfo.dynamics.gp import GPDynamics
 from ilfo.dynamics.knr import KNRDynamics
-from ilfo.environments.spaces import BoxActions
-from tests.dynamics.steps import fit_all, rows, smooth_steps
+from tests.helpers.transitions import fit_all, rows, smooth_steps
 
 BOX = BoxActions((-1.0,), (1.0,), (1,))
 STEPS = smooth_steps(40)

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.buffer import Buffer
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.spaces import BoxActions, DiscreteActions
+from ilfo.common.types import Transition
 from ilfo.dynamics.inverse import HELD_OUT, InverseDynamics, accuracy
-from ilfo.environments.spaces import BoxActions, DiscreteActions
-from ilfo.training import Adam, Passes
-from ilfo.types import Transition
 
 BOX = BoxActions((-1.0, -2.0), (1.0, 2.0), (2,))
 SPEC = InverseDynamics(width=32, optimiser=Adam(3e-3), plan=Passes(passes=40, batch_size=64))

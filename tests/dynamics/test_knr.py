@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.dynamics.features import OneHot, Polynomial
 from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.environments.spaces import BoxActions, DiscreteActions
-from tests.dynamics.steps import fit_all, one_hot_steps, rows, smooth_steps
+from tests.helpers.transitions import fit_all, one_hot_steps, rows, smooth_steps
 
 BOX, TWO = BoxActions((-1.0,), (1.0,), (1,)), DiscreteActions(2)
 

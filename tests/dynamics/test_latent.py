@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.spaces import DiscreteActions
 from ilfo.dynamics.latent import LatentDynamics
-from ilfo.environments.spaces import DiscreteActions
-from ilfo.training import Adam, Passes
 
 SIZE = 7
 MOVES = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from ilfo import MobILE
-from ilfo.demonstrations import Demonstrations
+from ilfo.data.demonstrations import Demonstrations
 from ilfo.dynamics.features import OneHot
 from ilfo.dynamics.gp import GPDynamics
 from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.mobile import Settings
+from ilfo.methods.mobile import Settings
 
 COUNTING = [
     TabularDynamics(),

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.environments.spaces import BoxActions, DiscreteActions
-from tests.dynamics.steps import fit_all, one_hot_steps, rows
+from tests.helpers.transitions import fit_all, one_hot_steps, rows
 
 TWO = DiscreteActions(2)
 

@@ -4,7 +4,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 
 from ilfo.environments.factory import factory
-from tests.counting import Counting
+from tests.helpers.counting import Counting
 
 
 def length(environment):

@@ -8,8 +8,8 @@ from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from ilfo.environments import endings
-from ilfo.environments.discrete import Discretise
-from ilfo.environments.registration import register_all
+from ilfo.environments.discretise import Discretise
+from ilfo.environments.tasks import register_all
 
 register_all()
 

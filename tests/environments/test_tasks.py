@@ -5,10 +5,10 @@ import jax
 import numpy as np
 import pytest
 
-from ilfo.cli.offers import expert_rows
+from ilfo.cli.info import expert_rows
+from ilfo.common.text_tables import as_markdown
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.tasks import TASKS, find_task
-from ilfo.experiments.analysis import as_markdown
 
 
 def random_episodes(name: str, episodes: int):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.test_killed_command import SLOWLY
+from tests.cli.test_killed_command import SLOWLY
 
 ITERATIONS, KILLED_AT, SEEDS = 5, 2, 2
 
@@ -18,7 +18,7 @@ import sys
 from ilfo.cli import main
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import SWEEPS
-from tests.small import demonstrations, small_order
+from tests.helpers.agents import demonstrations, small_order
 sys.executable = sys.argv.pop(1)
 order = small_order("", {ITERATIONS}, seeds={SEEDS})
 SWEEPS["tiny"] = (Cell("cell", order, demonstrations),)

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from ilfo.agents.registry import FUNCTIONS
 from ilfo.cli import main
-from ilfo.components import FUNCTIONS
-from ilfo.config import to_dict
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.runner import result_files
-from ilfo.launch import Order
+from ilfo.runs.launch import Order
+from ilfo.storage.config import to_dict
 
 
 def written(folder, cell, heights, **more):

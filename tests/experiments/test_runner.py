@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from ilfo.common.statistics import interval
+from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.environments.tasks import TASKS, find_task
-from ilfo.experiments.analysis import as_markdown, interval, print_table, stale_note, sweep_rows
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.core.sweep import place_error, record_goal, record_hold, steps_taken
 from ilfo.experiments.results import changed, read_results
 from ilfo.experiments.runner import (
     SWEEPS,
@@ -22,9 +22,11 @@ from ilfo.experiments.runner import (
     result_files,
     run_seed,
 )
-from ilfo.launch import Order
-from ilfo.mobile import MobILE
-from tests.small import MACHINE, STEP, demonstrations, small_order
+from ilfo.experiments.scores import stale_note, sweep_rows
+from ilfo.experiments.sweeps.ablations import place_error, record_goal, record_hold, steps_taken
+from ilfo.methods.mobile import MobILE
+from ilfo.runs.launch import Order
+from tests.helpers.agents import MACHINE, STEP, demonstrations, small_order
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from ilfo.components import FUNCTIONS
-from ilfo.config import to_dict
-from ilfo.experiments.analysis import sweep_rows
+from ilfo.agents.registry import FUNCTIONS
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.rivals.sweep import CELLS, CONTINUOUS
 from ilfo.experiments.runner import result_files
+from ilfo.experiments.scores import sweep_rows
 from ilfo.experiments.significance import against_no_bonus, against_random, chance_of_as_much
-from ilfo.launch import Order
+from ilfo.experiments.sweeps.methods import CELLS, CONTINUOUS
+from ilfo.runs.launch import Order
+from ilfo.storage.config import to_dict
 
 
 def test_groups_that_do_not_overlap_have_the_smallest_p():

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ilfo.demonstrations import Demonstrations
+from ilfo.common.seeding import Purpose
+from ilfo.common.spaces import action_space
+from ilfo.common.types import Normaliser
+from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
-from ilfo.environments.spaces import action_space
 from ilfo.environments.tasks import Task
-from ilfo.evaluate import play
 from ilfo.experts import record as module
 from ilfo.experts.record import NoExpertError, record, train_and_record
 from ilfo.experts.train import Plan, Progress, plan_for
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.randomness import Purpose
-from ilfo.run import versions
-from ilfo.types import Normaliser
-from tests.counting import LIMIT, Counting, counting
+from ilfo.rollouts.episodes import play
+from ilfo.storage.provenance import versions
+from tests.helpers.counting import LIMIT, Counting, counting
 
 HORIZON = 6
 MADE = {kind: factory(lambda kind=kind: Counting(kind), HORIZON) for kind in ("discrete", "box")}

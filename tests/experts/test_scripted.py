@@ -4,9 +4,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from ilfo.common.seeding import Purpose, stream_seed
 from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
-from ilfo.randomness import Purpose, stream_seed
-from tests.counting import LIMIT, counting
+from tests.helpers.counting import LIMIT, counting
 
 
 def by_tag(state):

@@ -7,15 +7,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.types import Rollout
 from ilfo.experts.train import Plan, Progress, RunningScale, first_return, train
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.training import Adam, Passes
-from ilfo.types import Rollout
-from tests.counting import Counting
-from tests.small import bits
+from tests.helpers.agents import bits
+from tests.helpers.counting import Counting
 
 HORIZON, STREAMS, ITERATIONS = 16, 3, 12
 CRITIC = GAECritic(discount=0.5, trace=0.5, width=8, optimiser=Adam(1e-2), plan=Passes(10, 16))

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.types import Normaliser, Rollout
 from ilfo.planners.critic import Batch, GAECritic, gae
-from ilfo.training import Adam, Passes
-from ilfo.types import Normaliser, Rollout
 
 
 def value(state):

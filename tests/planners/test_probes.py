@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.environments.spaces import DiscreteActions
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.spaces import DiscreteActions
+from ilfo.common.types import Normaliser
 from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.ppo import PPO
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.rollout import collect
-from ilfo.training import Adam, Passes
-from ilfo.types import Normaliser
-from tests import probes
+from ilfo.rollouts.collect import collect
+from tests.helpers import probes
 
 DISCOUNT = 0.8
 CRITIC = GAECritic(

@@ -13,7 +13,7 @@ from ilfo.planners.base import Steps
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO, fisher_product, natural_policy_gradient
 from ilfo.policies.base import AbstractPolicy, Gaussian
-from tests.contracts.examples import ACTIONS, bandit_batch, small_policy
+from tests.helpers.policies import ACTIONS, bandit_batch, small_policy
 
 DAMPING = 0.05
 SHAPE = (4, 8)

@@ -9,8 +9,10 @@ import gymnasium
 import tyro
 from rich.console import Console
 
-from ilfo.cli import bench, demos, offers, runs, theory
-from ilfo.extras import MissingExtraError
+from ilfo.cli import bench, demos, theory
+from ilfo.cli import info as offers
+from ilfo.cli import train as runs
+from ilfo.common.optional import MissingExtraError
 
 COMMANDS: dict[str, Any] = {
     "train": runs.Train,

@@ -7,17 +7,18 @@ from typing import Annotated, Literal
 import jax
 import tyro
 
-from ilfo import machine
 from ilfo.cli.console import console
-from ilfo.experiments.analysis import as_markdown, print_table, stale_note, sweep_rows
+from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.crew import Job, cores, stay_on, work_through
+from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
-from ilfo.experiments.parts import part_rows
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
+from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.significance import against_no_bonus, against_random
-from ilfo.logging import Progress
+from ilfo.experiments.workers import Job, cores, stay_on, work_through
+from ilfo.runs import machine
+from ilfo.runs.progress import Progress
 
 Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import tyro
 
-from ilfo import machine
-from ilfo.checks import require_at_least
 from ilfo.cli.console import console
-from ilfo.demonstration_files import PICKLES, check_new
-from ilfo.demonstration_picture import check_picture, draw_demonstrations
-from ilfo.demonstrations import Demonstrations
-from ilfo.describe import describe
+from ilfo.common.validation import require_at_least
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.describe import describe
+from ilfo.data.npz import PICKLES, check_new
+from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
 from ilfo.environments.tasks import find_task
-from ilfo.experts.actors import find_actor, play_actor
 from ilfo.experts.record import train_and_record, with_card
-from ilfo.machine import commit
+from ilfo.experts.sources import find_actor, play_actor
+from ilfo.runs import machine
+from ilfo.storage.provenance import commit
 
 
 @dataclass(frozen=True)

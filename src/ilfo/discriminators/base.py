@@ -7,8 +7,8 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from ilfo.occupancy import Occupancy
-from ilfo.types import DemonstratedSteps, Rollout
+from ilfo.common.types import DemonstratedSteps, Rollout
+from ilfo.discriminators.occupancy import Occupancy
 
 
 class AbstractFittedDiscriminator(eqx.Module):

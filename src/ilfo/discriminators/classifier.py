@@ -20,10 +20,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ilfo import training
-from ilfo.checks import require_at_least, require_positive
-from ilfo.networks import MLP, Linear, mlp
-from ilfo.trees import filter_scan
+from ilfo.common import fitting as training
+from ilfo.common.networks import MLP, Linear, mlp
+from ilfo.common.pytrees import filter_scan
+from ilfo.common.validation import require_at_least, require_positive
 
 POWER_ITERATIONS = 10
 

@@ -28,10 +28,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ilfo.checks import require_at_least, require_positive, require_share
+from ilfo.common.types import DemonstratedSteps, Normaliser, Rollout
+from ilfo.common.validation import require_at_least, require_positive, require_share
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
-from ilfo.occupancy import Occupancy
-from ilfo.types import DemonstratedSteps, Normaliser, Rollout
+from ilfo.discriminators.occupancy import Occupancy
 
 ABSORBED, RUNAWAY = -2, -1
 """Places of the two endings in a feature vector."""

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ilfo.buffer import Buffer
-from ilfo.environments.spaces import ActionSpace
-from ilfo.types import Log, Transition
+from ilfo.common.buffer import Buffer
+from ilfo.common.spaces import ActionSpace
+from ilfo.common.types import Log, Transition
 
 
 class AbstractModel(eqx.Module):

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
-from ilfo import training
-from ilfo.checks import require_at_least, require_positive
+from ilfo.common import fitting as training
+from ilfo.common.networks import MLP, mlp
+from ilfo.common.spaces import ActionSpace
+from ilfo.common.types import Normaliser
+from ilfo.common.validation import require_at_least, require_positive
 from ilfo.dynamics.base import AbstractDynamics, AbstractModel
-from ilfo.environments.spaces import ActionSpace
-from ilfo.networks import MLP, mlp
-from ilfo.types import Normaliser
 
 
 class Ensemble(AbstractModel):

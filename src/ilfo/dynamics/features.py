@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ilfo.checks import require_at_least, require_positive
-from ilfo.environments.spaces import ActionSpace, DiscreteActions
+from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.validation import require_at_least, require_positive
 
 
 class FittedFeatures(eqx.Module):

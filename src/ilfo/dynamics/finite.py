@@ -22,9 +22,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ilfo.checks import require_at_least, require_positive, require_probability
+from ilfo.common.spaces import ActionSpace
+from ilfo.common.validation import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
-from ilfo.environments.spaces import ActionSpace
 
 Member = Callable[[Array, Array, Array], Array]
 """g(parameters, state, encoded action), the next state."""

@@ -31,12 +31,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ilfo.checks import require_at_least, require_positive, require_probability
+from ilfo.common.pytrees import where
+from ilfo.common.validation import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
 from ilfo.dynamics.knr import Scales
 from ilfo.dynamics.ridge import Ridge
-from ilfo.trees import where
 
 ROUNDING = 2.0**-24
 """Of a number in single precision, relative."""

@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ilfo import training
-from ilfo.buffer import Buffer
-from ilfo.checks import require_at_least
-from ilfo.environments.spaces import ActionSpace, DiscreteActions
-from ilfo.networks import MLP, mlp
+from ilfo.common import fitting as training
+from ilfo.common.buffer import Buffer
+from ilfo.common.networks import MLP, mlp
+from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.types import Log, Normaliser, Transition
+from ilfo.common.validation import require_at_least
 from ilfo.policies.base import AbstractDistribution, Categorical, Gaussian
-from ilfo.types import Log, Normaliser, Transition
 
 LOG_STD = (-5.0, 2.0)
 HELD_OUT = 10

@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ilfo.checks import require_at_least, require_positive, require_probability
+from ilfo.common.pytrees import where
+from ilfo.common.spaces import ActionSpace
+from ilfo.common.types import Normaliser, Transition
+from ilfo.common.validation import require_at_least, require_positive, require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
 from ilfo.dynamics.ridge import Ridge
-from ilfo.environments.spaces import ActionSpace
-from ilfo.trees import where
-from ilfo.types import Normaliser, Transition
 
 
 class Scales(eqx.Module):

@@ -16,12 +16,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ilfo import training
-from ilfo.checks import require_at_least, require_share
-from ilfo.environments.spaces import DiscreteActions
-from ilfo.networks import MLP, mlp
+from ilfo.common import fitting as training
+from ilfo.common.networks import MLP, mlp
+from ilfo.common.spaces import DiscreteActions
+from ilfo.common.types import Log, Normaliser
+from ilfo.common.validation import require_at_least, require_share
 from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
-from ilfo.types import Log, Normaliser
 
 
 class Latent(eqx.Module):

@@ -8,9 +8,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from ilfo.demonstrations import Demonstrations
+from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.endings import cartpole_ends, hopper_ends, never_ends, walker2d_ends
-from ilfo.environments.registration import register_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class Task:
     @property
     def path(self) -> Path:
         """The bundled demonstrations."""
-        return Path(str(resources.files("ilfo.experts") / "data" / f"{self.name}.npz"))
+        return Path(str(resources.files("ilfo.data") / "bundled" / f"{self.name}.npz"))
 
     def load(self, trajectories: int | None = None, *, actions: bool = False) -> Demonstrations:
         """The first of the bundled trajectories; states only, unless `actions` asks for them."""
@@ -56,6 +55,24 @@ class Task:
                 "--demos FILE"
             )
         return Demonstrations.load(self.path, actions=actions).take(count)
+
+
+HERE = "ilfo.environments"
+
+
+def register_all() -> None:
+    """Idempotent; nothing is imported before an environment is made."""
+    _register("CartPole-v1", "gymnasium.envs.classic_control.cartpole:CartPoleEnv", 500)
+    _register("StochasticCartPole-v0", f"{HERE}.cartpole:StochasticCartPole", 200)
+    _register("Reacher-v0", f"{HERE}.discretise:make_reacher", 50)
+    _register("Swimmer-v0", f"{HERE}.locomotion:Swimmer", 400)
+    _register("Hopper-v0", f"{HERE}.locomotion:Hopper", 400)
+    _register("Walker2d-v0", f"{HERE}.locomotion:Walker2d", 400)
+
+
+def _register(name: str, entry_point: str, horizon: int) -> None:
+    if f"ilfo/{name}" not in gym.registry:
+        gym.register(f"ilfo/{name}", entry_point, max_episode_steps=horizon)
 
 
 register_all()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ilfo.demonstrations import Demonstrations
-from ilfo.launch import Order
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.runs.launch import Order
 
 
 @dataclass(frozen=True)

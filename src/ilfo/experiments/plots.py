@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.experiments.analysis import interval
+from ilfo.common.optional import needed_from
+from ilfo.common.statistics import interval
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import best_by_reward, on_grid, read_results, score_curve
-from ilfo.extras import needed_from
 
 PANELS = 3
 """Side by side in a row."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ilfo import config
-from ilfo.components import FUNCTIONS
+from ilfo.agents.registry import FUNCTIONS
 from ilfo.environments.tasks import find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
-from ilfo.scores import score
+from ilfo.rollouts.scores import score
+from ilfo.storage import config
 
 _ABSENT = object()
 STALE = "*"

@@ -11,16 +11,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from ilfo.agents.callbacks import Callback
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.core.sweep import CELLS as CORE
-from ilfo.experiments.rivals.sweep import CELLS as RIVALS
-from ilfo.experiments.six.sweep import CELLS as SIX
-from ilfo.experiments.theory.sweep import CELLS as THEORY
-from ilfo.files import atomic_write_text
-from ilfo.launch import Order, load_best, order_of, resume, start
-from ilfo.logging import Callback
-from ilfo.machine import peak_memory, processor
-from ilfo.run import RunDirectory, RunError
+from ilfo.experiments.sweeps.ablations import CELLS as CORE
+from ilfo.experiments.sweeps.dynamics import CELLS as THEORY
+from ilfo.experiments.sweeps.methods import CELLS as RIVALS
+from ilfo.experiments.sweeps.tasks import CELLS as SIX
+from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.launch import Order, load_best, order_of, resume, start
+from ilfo.runs.machine import peak_memory, processor
+from ilfo.storage.atomic import atomic_write_text
 
 SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS, "theory": THEORY}
 EPISODES = 50

@@ -16,8 +16,8 @@ from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import STALE, area, changed, marked, read_results
 from ilfo.experiments.runner import EPISODES
-from ilfo.launch import Order
-from ilfo.scores import random_return
+from ilfo.rollouts.scores import random_return
+from ilfo.runs.launch import Order
 
 LEAST = 2
 """Seeds that there must be to compare anything."""

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from ilfo.config import to_dict
-from ilfo.demonstrations import Demonstrations
+from ilfo.common.seeding import Purpose
+from ilfo.common.spaces import action_space
+from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory, factory
-from ilfo.environments.spaces import action_space
 from ilfo.environments.tasks import Task
-from ilfo.evaluate import Episode, mean_return, play
 from ilfo.experts.train import Plan, plan_for, train
-from ilfo.machine import commit
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
-from ilfo.randomness import Purpose
-from ilfo.run import versions
-from ilfo.scores import random_return
+from ilfo.rollouts.episodes import Episode, mean_return, play
+from ilfo.rollouts.scores import random_return
+from ilfo.storage.config import to_dict
+from ilfo.storage.provenance import commit, versions
 
 
 class NoExpertError(ValueError):

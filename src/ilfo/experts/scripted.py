@@ -5,9 +5,9 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
-from ilfo.demonstrations import Demonstrations
-from ilfo.experts.actors import play_actor
-from ilfo.run import versions
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.experts.sources import play_actor
+from ilfo.storage.provenance import versions
 
 Controller = Callable[[np.ndarray], int]
 

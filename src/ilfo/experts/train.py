@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ilfo.environments.spaces import action_space, state_dim
+from ilfo.common.fitting import Passes
+from ilfo.common.spaces import action_space, state_dim
+from ilfo.common.types import Normaliser, Rollout
 from ilfo.environments.tasks import Task
 from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch, GAECritic
@@ -18,9 +20,7 @@ from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.rollout import collect
-from ilfo.training import Passes
-from ilfo.types import Normaliser, Rollout
+from ilfo.rollouts.collect import collect
 
 
 @dataclass(frozen=True)

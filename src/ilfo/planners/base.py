@@ -10,9 +10,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ilfo.common.types import Log, Normaliser
 from ilfo.planners.critic import Batch, CriticState
 from ilfo.policies.base import AbstractPolicy
-from ilfo.types import Log, Normaliser
 
 
 class PlannerState(eqx.Module):

@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ilfo import training
-from ilfo.checks import require_at_least, require_share
-from ilfo.networks import MLP, mlp
-from ilfo.types import Normaliser, Rollout
+from ilfo.common import fitting as training
+from ilfo.common.networks import MLP, mlp
+from ilfo.common.types import Normaliser, Rollout
+from ilfo.common.validation import require_at_least, require_share
 
 
 class Batch(eqx.Module):

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ilfo import training
-from ilfo.checks import require_at_least, require_positive
+from ilfo.common import fitting as training
+from ilfo.common.validation import require_at_least, require_positive
 from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds

@@ -14,11 +14,11 @@ from jax.flatten_util import ravel_pytree
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Float
 
-from ilfo.checks import require_at_least, require_positive
+from ilfo.common.fitting import shuffled_valid
+from ilfo.common.validation import require_at_least, require_positive
 from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
-from ilfo.training import shuffled_valid
 
 
 class TRPO(AbstractPlanner):

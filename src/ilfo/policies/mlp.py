@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ilfo.checks import require_at_least
-from ilfo.environments.spaces import ActionSpace, DiscreteActions
-from ilfo.networks import MLP, mlp
+from ilfo.common.networks import MLP, mlp
+from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.types import Normaliser
+from ilfo.common.validation import require_at_least
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
-from ilfo.types import Normaliser
 
 
 class CategoricalMLP(AbstractPolicy):

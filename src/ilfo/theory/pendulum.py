@@ -19,12 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ilfo.buffer import Buffer
+from ilfo.common.buffer import Buffer
+from ilfo.common.spaces import BoxActions
+from ilfo.common.types import Transition
 from ilfo.dynamics.base import AbstractModel
 from ilfo.dynamics.features import AbstractFeatures, FittedFeatures
 from ilfo.dynamics.knr import KNRDynamics
-from ilfo.environments.spaces import BoxActions
-from ilfo.types import Transition
 
 SIZE, NOISE, HORIZON, DELTA = 4.0, 0.05, 20, 0.1
 ACTIONS = BoxActions((-1.0,), (1.0,), (1,))

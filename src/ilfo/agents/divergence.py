@@ -1,0 +1,41 @@
+"""Numbers that are not finite stop a run: in which phase of an iteration, for which seed."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ilfo.common.types import Rollout
+
+PHASES = ("dynamics", "termination", "discriminator", "planner", "policy")
+"""In the order of an iteration: what is not finite in one makes the later ones so."""
+
+
+class DivergenceError(FloatingPointError):
+    """A number that is not finite arose in training; the state before it is kept."""
+
+
+def check_observations(
+    rollout: Rollout, environment: str, seeds: Sequence[int], iteration: int
+) -> None:
+    """Of a collection behind `iteration` finished ones; arrays have the axis of seeds."""
+    both = np.isfinite(rollout.state) & np.isfinite(rollout.next_state)
+    finite = both.all(axis=(1, 2, 3))
+    if not finite.all():
+        raise DivergenceError(
+            f"{environment} returned an observation that is not finite in phase collect of "
+            f"iteration {iteration + 1}, seed {seeds[int(finite.argmin())]}; the state after "
+            f"iteration {iteration} is kept"
+        )
+
+
+def check_log(log: Mapping[str, np.ndarray], seeds: Sequence[int], iteration: int) -> None:
+    """Of an iteration behind `iteration` finished ones: its flags `finite_<phase>` per seed."""
+    for phase in PHASES:
+        finite = log.get(f"finite_{phase}", np.ones(len(seeds), bool))
+        lost = [str(seed) for seed, fine in zip(seeds, finite, strict=True) if not fine]
+        if lost:
+            raise DivergenceError(
+                f"a number that is not finite arose in phase {phase} of iteration "
+                f"{iteration + 1}, seed {', '.join(lost)}; training stopped and the state after "
+                f"iteration {iteration} is kept"
+            )

@@ -1,0 +1,72 @@
+"""What is to be solved: the sizes and spaces that shape every array of a run."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ilfo.common.spaces import ActionSpace, action_space, state_dim
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.factory import Factory
+
+
+class Problem(eqx.Module):
+    state_dim: int
+    actions: ActionSpace
+    horizon: int
+    demonstrated_dim: int
+    """Length of a demonstrated row: a state, or h(s) where there is a feature map."""
+    feature_map: Callable[[Array], Array] | None = None
+    """h, where the demonstrations hold h(s) instead of states."""
+    unflattened: tuple[int, ...] | None = None
+    """Shape of an observation, where it is not flat already."""
+
+    def demonstrated(self, state: Array) -> Array:
+        """What a demonstration would hold of the learner's state."""
+        return state if self.feature_map is None else self.feature_map(state)
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        return (self.state_dim,) if self.unflattened is None else self.unflattened
+
+
+def state_problem(
+    factory: Factory, demonstrated_dim: int, feature_map: Callable[[Array], Array] | None
+) -> Problem:
+    """The problem of imitating such demonstrations in that environment, or an error that says
+    why it cannot be."""
+    dim = state_dim(factory.observation_space)
+    actions = action_space(factory.action_space)
+    if feature_map is None and demonstrated_dim != dim:
+        raise ValueError(
+            f"demonstrated states have {demonstrated_dim} numbers, but observations of "
+            f"{factory.name} have {dim}; if the demonstrations hold a feature h(s) of the state, "
+            "pass that function as feature_map"
+        )
+    if feature_map is not None:
+        shape = jax.eval_shape(feature_map, jax.ShapeDtypeStruct((dim,), jnp.float32)).shape
+        if shape != (demonstrated_dim,):
+            raise ValueError(
+                f"feature_map gives shape {shape} for a state of {factory.name}, but the "
+                f"demonstrations hold rows of {demonstrated_dim} numbers"
+            )
+    shape = factory.observation_space.shape
+    unflattened = None if shape == (dim,) else shape
+    return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map, unflattened)
+
+
+def offline_problem(
+    demonstrations: Demonstrations, actions: gym.Space | None, horizon: int | None
+) -> Problem:
+    """The problem where there is no environment: demonstrations say what a state is."""
+    if actions is None:
+        raise ValueError(
+            "without an environment nothing tells what the actions are; pass the environment, or "
+            "action_space, e.g. action_space=gymnasium.spaces.Discrete(2)"
+        )
+    dim = demonstrations.dim
+    longest = int(demonstrations.lengths.max()) if horizon is None else horizon
+    return Problem(dim, action_space(actions), longest, dim)

@@ -1,0 +1,75 @@
+"""The policy to return, of all that a run has had, chosen without the true reward."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ilfo.common.pytrees import where
+from ilfo.common.types import Normaliser, Rollout
+from ilfo.discriminators.base import AbstractDiscriminator
+from ilfo.discriminators.occupancy import by_age
+from ilfo.policies.base import AbstractPolicy
+
+
+class Choice(eqx.Module):
+    policy: AbstractPolicy
+    value: Float[Array, ""]
+    """What the choice was made by; the lowest wins."""
+    iteration: Int[Array, ""]
+    """When it was made; -1 before any."""
+
+    @staticmethod
+    def none_yet(policy: AbstractPolicy) -> "Choice":
+        return Choice(policy, jnp.array(jnp.inf, jnp.float32), jnp.array(-1, jnp.int32))
+
+    def or_better(self, policy: AbstractPolicy, value: Array, iteration: Array) -> "Choice":
+        """The policy instead, if its value is lower than any before."""
+        return where(value < self.value, Choice(policy, value, iteration), self)
+
+
+class Average(eqx.Module):
+    """The mean of the policies that have acted, weight by weight, and of what was measured of them.
+
+    TRPO's steps are short, so that neighbours average well, and what swings from one iteration to
+    the next cancels.
+    """
+
+    policy: AbstractPolicy
+    value: Float[Array, ""]
+    count: Int[Array, ""]
+
+    @staticmethod
+    def of_none(policy: AbstractPolicy) -> "Average":
+        """Before any policy has acted; `policy` only says what kind they are of."""
+        return Average(policy, jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32))
+
+    def joined_by(self, policy: AbstractPolicy, value: Array, share: float) -> "Average":
+        """With one more policy, which has that share; all count the same until there are 1/share
+        of them. The scales of the states are the newest policy's."""
+        count = self.count + 1
+        new_share = jnp.maximum(share, 1 / count)
+        is_normaliser = lambda node: isinstance(node, Normaliser)
+
+        def mean(old, new):
+            return (1 - new_share) * old + new_share * new if eqx.is_inexact_array(new) else new
+
+        averaged = jax.tree.map(
+            lambda old, new: new if is_normaliser(new) else mean(old, new),
+            self.policy,
+            policy,
+            is_leaf=is_normaliser,
+        )
+        return Average(averaged, mean(self.value, value), count)
+
+
+def real_mmd(
+    spec: AbstractDiscriminator, fitted: Any, rollout: Rollout, expert_mean: Float[Array, " D"]
+) -> Float[Array, ""]:
+    """Distance of a policy's real states from the demonstrated ones, time behind endings
+    included. The samples were collected anyway."""
+    features = jax.vmap(jax.vmap(fitted.features))(rollout.state, rollout.next_state)
+    total, time = spec.total_features(features, rollout, by_age(rollout))
+    return fitted.distance(total / time, expert_mean)

@@ -1,0 +1,147 @@
+"""The records that pass between the parts, with the names of their axes.
+
+Axes: N streams, T steps, S state, A action (absent for discrete actions), D features.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ilfo.common.spaces import ActionSpace, DiscreteActions
+
+Log = dict[str, Array]
+
+
+class Transition(NamedTuple):
+    """What a dynamics model learns from; any leading axes."""
+
+    state: Float[Array, "*n S"]
+    action: Any
+    """As executed: an integer, or a point of [-1, 1]^A."""
+    next_state: Float[Array, "*n S"]
+    terminal: Bool[Array, "*n"]
+    """The step ended the episode; a time limit does not count."""
+
+    @staticmethod
+    def zeros(state_dim: int, actions: ActionSpace) -> "Transition":
+        """One transition of the right shapes."""
+        state, action = jnp.zeros(state_dim), jnp.zeros(actions.encoded_dim)
+        if isinstance(actions, DiscreteActions):
+            action = jnp.zeros((), jnp.int32)
+        return Transition(state, action, state, jnp.zeros((), bool))
+
+
+class Rollout(NamedTuple):
+    """Steps of several streams, real or imagined, in order of time."""
+
+    state: Float[Array, "N T S"]
+    action: Any
+    """As the policy drew it; `ActionSpace.execute` gives the action that was carried out."""
+    next_state: Float[Array, "N T S"]
+    terminal: Bool[Array, "N T"]
+    """The step ended the episode."""
+    runaway: Bool[Array, "N T"]
+    """The step left the region in which a learned model can be believed."""
+    cut: Bool[Array, "N T"]
+    """The record stops after this step although the episode would go on."""
+    valid: Bool[Array, "N T"]
+    """False behind the end of an imagined trajectory."""
+    elapsed: Int[Array, "N T"]
+    """Steps of the episode before this one."""
+
+    @property
+    def ended(self) -> Bool[Array, "N T"]:
+        return self.terminal | self.runaway
+
+
+def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
+    """The steps in one row each, with the actions that were carried out."""
+    flat = lambda x: x.reshape(-1, *x.shape[2:])
+    return Transition(
+        flat(rollout.state),
+        actions.execute(flat(rollout.action)),
+        flat(rollout.next_state),
+        flat(rollout.terminal),
+    )
+
+
+class DemonstratedSteps(NamedTuple):
+    """Demonstrated steps, in random order."""
+
+    pairs: Float[Array, "n 2 F"]
+    """What was seen before and after."""
+    trajectory: Int[Array, " n"]
+    """Number of the trajectory that a step is from."""
+
+    @property
+    def before(self) -> Float[Array, "n F"]:
+        return self.pairs[:, 0]
+
+    @property
+    def after(self) -> Float[Array, "n F"]:
+        return self.pairs[:, 1]
+
+    @property
+    def weight(self) -> Float[Array, " n"]:
+        """All count alike."""
+        return jnp.ones(self.pairs.shape[0])
+
+
+NOTHING = 1e-6
+"""A deviation below this share of the largest one is none, whatever the units."""
+
+
+class Normaliser(eqx.Module):
+    """An affine map to unit scale and back."""
+
+    shift: Float[Array, " S"]
+    scale: Float[Array, " S"]
+
+    def __call__(self, x: Float[Array, "*n S"]) -> Float[Array, "*n S"]:
+        return (x - self.shift) / self.scale
+
+    def inverse(self, z: Float[Array, "*n S"]) -> Float[Array, "*n S"]:
+        return z * self.scale + self.shift
+
+    @staticmethod
+    def fit(
+        x: Float[Array, "n S"], weight: Float[Array, " n"], floor: float = 1e-3
+    ) -> "Normaliser":
+        """Mean and standard deviation of the weighted rows.
+
+        A dimension that hardly moves is scaled as if its deviation were `floor` of its own size:
+        without that, a constant dimension would turn rounding noise into features. Units differ
+        between dimensions, so the others only tell what is nothing at all.
+        """
+        total = weight.sum()
+        total = jnp.where(total > 0, total, 1.0)
+        mean = (weight[:, None] * x).sum(0) / total
+        std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
+        size = jnp.sqrt((weight[:, None] * x**2).sum(0) / total)
+        largest = std.max()
+        least = jnp.maximum(floor * size, min(floor, NOTHING) * largest)
+        return Normaliser(mean, jnp.where(largest > 0, jnp.maximum(std, least), 1.0))
+
+    @staticmethod
+    def identity(dim: int) -> "Normaliser":
+        return Normaliser(jnp.zeros(dim), jnp.ones(dim))
+
+
+class ExpertSteps(NamedTuple):
+    """The demonstrations' steps, for methods that have to see states."""
+
+    mean_features: Float[Array, " D"]
+    steps: Float[Array, "n 2 S"]
+
+
+class Expert(eqx.Module):
+    """The demonstrations as one compiled iteration sees them."""
+
+    mean_features: Float[Array, " D"]
+    starts: Float[Array, "n S"] | None
+    """Demonstrated states to begin imagined trajectories from; None when the demonstrations hold
+    a feature of the state instead."""
+    reached: Float[Array, "m S"] | None
+    """A sample of the states that demonstrated steps lead to, terminal ones included."""

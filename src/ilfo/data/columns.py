@@ -1,0 +1,170 @@
+"""Columns of a table, wherever it lies: in memory, in a CSV file or in a Parquet file.
+
+A source has `names` and `read(names)`; columns that are not asked for are not decoded.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ilfo.common.optional import needed_from
+
+EPISODE = "episode"
+"""The column whose entries are names: text stays text there."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Numbers, bools, or objects that are text; a missing entry has a value of no meaning."""
+
+    values: np.ndarray
+    missing: np.ndarray
+
+    def __getitem__(self, rows: slice) -> "Column":
+        return Column(self.values[rows], self.missing[rows])
+
+
+class MemoryColumns:
+    def __init__(self, table: Mapping[str, ArrayLike]):
+        self._table = table
+        self.names = list(table)
+        if not all(isinstance(name, str) for name in self.names):
+            raise ValueError(f"columns are called {self.names}, expected names that are text")
+
+    def read(self, names: list[str]) -> dict[str, Column]:
+        columns = {name: _in_memory(name, self._table[name]) for name in names}
+        lengths = {name: len(column.values) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"columns have different lengths: {lengths}")
+        return columns
+
+
+def _in_memory(name: str, given: ArrayLike) -> Column:
+    try:
+        values = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(f"column {name!r} is not an array: {error}") from error
+    if values.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {values.shape}, expected one entry per row")
+    if values.dtype.kind == "f":
+        return Column(values, np.isnan(values))
+    if values.dtype.kind in "biu":
+        return Column(values, np.zeros(len(values), bool))
+    texts = values.astype(object)
+    wrong = [each for each in texts if not isinstance(each, str)]
+    if wrong:
+        raise ValueError(
+            f"column {name!r} holds {wrong[0]!r} of type {type(wrong[0]).__name__}, expected "
+            "numbers, or text for the episode"
+        )
+    return Column(texts, texts == "")
+
+
+class CsvColumns:
+    def __init__(self, path: Path):
+        self._path = path
+        with self._open() as file:
+            self.names = [name.strip() for name in next(csv.reader(file, strict=True), [])]
+
+    def _open(self):
+        return open(self._path, newline="", encoding="utf-8-sig")
+
+    def read(self, names: list[str]) -> dict[str, Column]:
+        wanted = [self.names.index(name) for name in names]
+        cells: list[list[str]] = [[] for _ in names]
+        with self._open() as file:
+            rows = csv.reader(file, strict=True)
+            next(rows)
+            for row in rows:
+                if not row:
+                    continue  # an empty line, as at the end of many files
+                if len(row) != len(self.names):
+                    raise ValueError(
+                        f"line {rows.line_num} has {len(row)} fields, the header {len(self.names)}"
+                    )
+                for column, index in zip(cells, wanted, strict=True):
+                    column.append(row[index].strip())
+        # Episodes 1 and 01 are two, so their names stay text.
+        return {
+            name: _texts(column) if name == EPISODE else _parsed(column)
+            for name, column in zip(names, cells, strict=True)
+        }
+
+
+def _texts(cells: list[str]) -> Column:
+    texts = np.array(cells, dtype=object)
+    return Column(texts, texts == "")
+
+
+def _parsed(cells: list[str]) -> Column:
+    """The narrowest of int64, float64 and bool that takes every entry; else the text."""
+    column = _texts(cells)
+    texts, present = column.values, ~column.missing
+    words = {"true": True, "false": False}
+    for dtype, convert in (
+        (np.int64, lambda some: some.astype(np.int64)),
+        (np.float64, lambda some: some.astype(np.float64)),
+        (np.bool_, lambda some: [words[each.lower()] for each in some]),
+    ):
+        values = np.zeros(len(texts), dtype)
+        try:
+            values[present] = convert(texts[present])
+        except (ValueError, OverflowError, KeyError):
+            continue
+        nan = np.isnan(values) if dtype is np.float64 else False
+        return Column(values, column.missing | nan)
+    return column
+
+
+class ParquetColumns:
+    def __init__(self, path: Path):
+        with needed_from("parquet", f"reading {path}"):
+            from pyarrow import parquet
+        with _damage():
+            self._file = parquet.ParquetFile(path)
+            self.names = list(self._file.schema_arrow.names)
+
+    def read(self, names: list[str]) -> dict[str, Column]:
+        with self._file, _damage():
+            table = self._file.read(columns=names)
+            return {name: _from_arrow(name, table.column(name)) for name in names}
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Damaged bytes surface as OSError, NotImplementedError and others of pyarrow."""
+    try:
+        yield
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"it cannot be read as Parquet: {error}") from error
+
+
+def _from_arrow(name: str, column: Any) -> Column:
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    missing = column.is_null().to_numpy()
+    kind = column.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        texts = np.array(column.to_pylist(), dtype=object)
+        return Column(texts, missing | (texts == ""))
+    if types.is_boolean(kind) or types.is_integer(kind):
+        # Filled, because NumPy has no integer that is missing and pyarrow would make it a float.
+        values = (column.fill_null(0 if types.is_integer(kind) else False)).to_numpy()
+        return Column(values, missing)
+    if types.is_floating(kind):
+        values = column.to_numpy()
+        return Column(values, np.isnan(values))
+    raise ValueError(
+        f"column {name!r} is of type {kind}, expected numbers, or text for the episode; drop it, "
+        "or list the columns of the state with states=[...]"
+    )

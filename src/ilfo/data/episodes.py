@@ -1,0 +1,144 @@
+"""Demonstrations from lists of episodes, as the authors of MobILE and of its relatives save them.
+
+Such a file is made by `torch.save` or `pickle.dump` and holds a list of dicts:
+
+    {"episode": (states, actions, next_states, rewards, dones), "ep_rew": ...}     one row per step
+    {"episode": (states, actions, rewards), ...}       with the state behind the last step
+    {"episode": states}
+
+Only the first form says whether an episode ended in its last state or was cut off; of the others
+the reader has to be told. It is read without running anything (`ilfo.data.safe_pickle`), and
+neither library has to be installed.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilfo.data.npz import DemonstrationError
+from ilfo.data.safe_pickle import PickleError, read_pickle
+from ilfo.data.trajectory import Trajectory, checked, valid_returns
+
+_TORCH_MAGIC = 0x1950A86A20F9469CFC6C
+"""What `torch.save` wrote first before it wrote zip archives; two more pickles follow it."""
+
+
+def read_episodes(
+    path: Path, *, horizon: int, terminal: bool | None, actions: bool
+) -> tuple[list[Trajectory], np.ndarray | None]:
+    """The trajectories, and their returns if all episodes say them."""
+    if horizon < 1:
+        raise ValueError(f"horizon is {horizon}, but must be at least 1")
+    try:
+        episodes = _read_file(path)
+        if not isinstance(episodes, list) or not all(
+            isinstance(each, dict) and "episode" in each for each in episodes
+        ):
+            raise ValueError('expected a list of dicts with an entry "episode"')
+        trajectories = list(checked(_trajectories(episodes, horizon, terminal, actions)))
+        scores = [each.get("ep_rew") for each in episodes]
+        returns = None if any(each is None for each in scores) else scores
+        return trajectories, valid_returns(returns, len(episodes))
+    except PickleError as error:
+        raise DemonstrationError(f"{path} holds no list of episodes: {error}") from error
+    except ValueError as error:
+        raise DemonstrationError(f"{path}: {error}") from error
+
+
+def _read_file(path: Path) -> Any:
+    if zipfile.is_zipfile(path):
+        return read_pickle(io.BytesIO(_zipped_pickle(path)))
+    with path.open("rb") as file:
+        value = read_pickle(file)
+        if value == _TORCH_MAGIC and isinstance(value, int):
+            read_pickle(file), read_pickle(file)
+            value = read_pickle(file)
+        return value
+
+
+def _zipped_pickle(path: Path) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            found = [name for name in archive.namelist() if name.endswith("data.pkl")]
+            if len(found) != 1:
+                raise PickleError("it is an archive, but not of torch.save")
+            return archive.read(found[0])
+    except PickleError:
+        raise
+    # Damaged bytes surface as several unrelated exceptions of zipfile and zlib.
+    except Exception as error:
+        raise PickleError(f"it is a damaged archive: {error}") from error
+
+
+def _trajectories(
+    episodes: list[dict], horizon: int, terminal: bool | None, actions: bool
+) -> Iterator[Trajectory]:
+    for index, each in enumerate(episodes):
+        try:
+            yield _trajectory(each["episode"], horizon, terminal, actions)
+        except ValueError as error:
+            raise ValueError(f"trajectory {index}: {error}") from error
+
+
+def _trajectory(episode: Any, horizon: int, terminal: bool | None, actions: bool) -> Trajectory:
+    states, taken, done = _parts(episode)
+    steps = len(states) - 1
+    if steps > horizon:
+        raise ValueError(f"has {steps} steps, more than the horizon of {horizon}")
+    if actions and taken is None:
+        raise ValueError("has no actions")
+    if (done is None) == (terminal is None):
+        raise ValueError(
+            "does not say whether it ended in its last state or was cut off; say it by terminal"
+            if done is None
+            else "says itself whether it ended; leave terminal out"
+        )
+    # a time limit was reported as done, too
+    ended = bool(terminal if done is None else done) and steps < horizon
+    return Trajectory(states, ended, taken if actions else None)
+
+
+def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
+    """All states, the actions if any, and whether the last step was done if that is said."""
+    if isinstance(episode, np.ndarray):
+        return episode, None, None
+    parts = [np.asarray(each) for each in episode] if isinstance(episode, (tuple, list)) else []
+    if len(parts) == 3:
+        _check_rows(len(parts[0]) - 1 if parts[0].ndim else 0, parts[1:])
+        return parts[0], parts[1], None
+    if len(parts) != 5:
+        raise ValueError(
+            "an episode must be an array of states, or (states, actions, rewards), or (states, "
+            "actions, next states, rewards, dones)"
+        )
+    before, after, dones = parts[0], parts[2], parts[4].ravel()
+    if before.ndim != 2 or before.shape != after.shape or not len(before):
+        raise ValueError(
+            f"has states {before.shape} and next states {after.shape}, expected one row of each "
+            "per step"
+        )
+    if not all(each.dtype.kind in "biuf" for each in (before, after, dones)):
+        raise ValueError("has states or dones that are no numbers")
+    _check_rows(len(before), [parts[1], parts[3], dones])
+    if not np.isin(dones, (0, 1)).all():
+        raise ValueError("has dones that are neither true nor false")
+    unknown = np.isnan(before[1:]) & np.isnan(after[:-1])  # for the check of states to report
+    apart = np.flatnonzero(((before[1:] != after[:-1]) & ~unknown).any(axis=1))
+    if len(apart):
+        raise ValueError(
+            f"the state behind step {apart[0]} is not the one that step {apart[0] + 1} begins in: "
+            "steps are missing, or it is more than one episode"
+        )
+    if dones[:-1].any():
+        raise ValueError(f"is done at step {int(np.argmax(dones))} already, of {len(before)}")
+    return np.concatenate([before, after[-1:]]), parts[1], bool(dones[-1])
+
+
+def _check_rows(steps: int, arrays: list[np.ndarray]) -> None:
+    found = [len(each) if each.ndim else 0 for each in arrays]
+    if any(count != steps for count in found):
+        raise ValueError(f"has {steps} steps, but {found} rows of what was recorded with them")

@@ -1,0 +1,206 @@
+"""Demonstrations from and to Minari, Gymnasium's collection of recorded episodes.
+
+A dataset is read from its HDF5 file member by member, because Minari itself always decodes the
+actions too. What Minari demands and demonstrations lack is written so that nobody can mistake it:
+an action without actions is a vector of no numbers, a reward without returns is NaN, and where only
+the return is known, it is the reward of the last step.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from ilfo.common.optional import needed_from
+from ilfo.data.npz import DemonstrationError, decode_metadata, joined_actions
+from ilfo.data.trajectory import Trajectory, checked, valid_returns
+
+_FILE = "main_data.hdf5"
+_METADATA = "ilfo_metadata"
+_ID = re.compile(r"(\w[\w.-]*/)*\w[\w.-]*-v\d+")
+
+
+def read_minari(
+    dataset: Any, *, actions: bool
+) -> tuple[list[Trajectory], np.ndarray | None, dict[str, Any]]:
+    """The trajectories, their returns if the rewards are known, and the metadata."""
+    with needed_from("minari", "reading a Minari dataset"):
+        import h5py
+        import minari
+    if isinstance(dataset, str):
+        dataset = _open(dataset)
+    if not isinstance(dataset, minari.MinariDataset):
+        raise ValueError(
+            f"dataset is a {type(dataset).__name__}, expected a MinariDataset or an id"
+        )
+    name, storage = dataset.spec.dataset_id, dataset.storage
+    path = Path(storage.data_path, _FILE)
+    try:
+        _check_spaces(storage, actions)
+        try:
+            with h5py.File(path, "r") as file:
+                episodes = [
+                    _episode(file[f"episode_{number}"], actions)
+                    for number in dataset.episode_indices
+                ]
+        # HDF5 reports damage as OSError, RuntimeError and KeyError.
+        except (OSError, RuntimeError, KeyError) as error:
+            raise ValueError(f"{path} cannot be read: {error}") from error
+        trajectories = list(checked(map(_trajectory, range(len(episodes)), episodes)))
+        rewards = [np.asarray(each["rewards"], np.float64) for each in episodes]
+        unknown = all(np.isnan(each).all() for each in rewards)
+        sums = None if unknown else [each.sum() for each in rewards]
+        returns = valid_returns(sums, len(episodes))
+        text = storage.metadata.get(_METADATA)
+        metadata = {"minari": name} if text is None else decode_metadata(text)
+    except ValueError as error:
+        raise DemonstrationError(f"Minari dataset {name}: {error}") from error
+    return trajectories, returns, metadata
+
+
+def _open(name: str) -> Any:
+    import minari
+    from minari.dataset.minari_storage import MinariStorage
+    from minari.storage.datasets_root_dir import get_dataset_path
+
+    folder = get_dataset_path(name) / "data"
+    if not folder.exists():
+        raise FileNotFoundError(
+            f"there is no Minari dataset {name!r} on this machine; get it with: "
+            f"minari download {name}"
+        )
+    try:
+        # Minari would learn them by making the environment, which imports what the file names.
+        missing = {"observation_space", "action_space"} - set(
+            MinariStorage.read_raw_metadata(folder)
+        )
+        if missing:
+            raise ValueError(f"its metadata has no {', '.join(sorted(missing))}")
+        return minari.load_dataset(name)
+    # Minari checks what it reads by assertions.
+    except (ValueError, TypeError, KeyError, AssertionError) as error:
+        raise DemonstrationError(f"Minari dataset {name} cannot be opened: {error}") from error
+
+
+def _check_spaces(storage: Any, actions: bool) -> None:
+    if storage.FORMAT != "hdf5":
+        raise ValueError(
+            f"its data_format is {storage.FORMAT!r}, expected 'hdf5', of which the states can be "
+            "read alone; pass its episodes to Demonstrations.from_arrays"
+        )
+    observations = storage.observation_space
+    if not isinstance(observations, spaces.Box) or len(observations.shape) != 1:
+        raise ValueError(
+            f"its observations are {observations}, expected a Box of one axis; make vectors of "
+            "them and pass these to Demonstrations.from_arrays"
+        )
+    shape = storage.action_space.shape
+    if actions and (shape is None or 0 in shape):
+        raise ValueError(f"its actions are {storage.action_space}, expected arrays of numbers")
+
+
+def _episode(group: Any, actions: bool) -> dict[str, np.ndarray]:
+    wanted = ["observations", "rewards", "terminations", *(["actions"] if actions else [])]
+    return {name: np.asarray(group[name]) for name in wanted}
+
+
+def _trajectory(index: int, episode: dict[str, np.ndarray]) -> Trajectory:
+    states, terminations = episode["observations"], episode["terminations"].astype(bool)
+    steps = len(terminations)
+    if len(states) != steps + 1 or len(episode["rewards"]) != steps or not steps:
+        raise ValueError(
+            f"trajectory {index}: has {len(states)} observations, {len(episode['rewards'])} "
+            f"rewards and {steps} terminations, expected one observation more than the others"
+        )
+    if terminations[:-1].any():
+        raise ValueError(
+            f"trajectory {index}: terminates at step {int(np.argmax(terminations)) + 1} of {steps} "
+            "and goes on, which would pass for a transition; split the episode there"
+        )
+    return Trajectory(states, bool(terminations[-1]), episode.get("actions"))
+
+
+def write_minari(
+    dataset_id: str,
+    demonstrations: Iterable[Trajectory],
+    returns: np.ndarray | None,
+    metadata: str,
+    *,
+    env: Any,
+    action_space: spaces.Space | None,
+    details: dict[str, Any],
+) -> None:
+    with needed_from("minari", "writing a Minari dataset"):
+        import h5py  # noqa: F401
+        import minari
+        from minari.data_collector import EpisodeBuffer
+        from minari.dataset.minari_dataset import parse_dataset_id
+    # Minari creates a folder before it refuses an id, and lets some pass that are no file names.
+    try:
+        if not _ID.fullmatch(dataset_id):
+            raise ValueError("a part of it is no name of a folder")
+        parse_dataset_id(dataset_id)
+    except ValueError as error:
+        raise ValueError(
+            f"dataset_id is {dataset_id!r}, expected the form namespace/name-v0, with a namespace "
+            f"of several letters: {error}"
+        ) from error
+    trajectories = list(demonstrations)
+    actions = [each.actions for each in trajectories if each.actions is not None]
+    if not actions:
+        action_space = spaces.Box(-np.inf, np.inf, (0,), np.float32)
+    elif action_space is None and env is None:
+        action_space = _space_of(joined_actions(actions, len(trajectories)))
+    else:
+        joined_actions(actions, len(trajectories))  # a check: the space is known
+    totals = [None] * len(trajectories) if returns is None else returns.tolist()
+    buffer = [
+        EpisodeBuffer(
+            observations=each.states,
+            actions=_empty_actions(each) if each.actions is None else each.actions,
+            rewards=_rewards(len(each.states) - 1, total),
+            terminations=_at_the_end(each, each.terminal),
+            truncations=_at_the_end(each, not each.terminal),
+        )
+        for each, total in zip(trajectories, totals, strict=True)
+    ]
+    dim = trajectories[0].states.shape[1]
+    dataset = minari.create_dataset_from_buffers(
+        dataset_id,
+        buffer,
+        env=env,
+        observation_space=spaces.Box(-np.inf, np.inf, (dim,), np.float32),
+        action_space=action_space,
+        **details,
+    )
+    dataset.storage.update_metadata({_METADATA: metadata})
+
+
+def _space_of(actions: np.ndarray) -> spaces.Box:
+    """The widest space of such arrays: which actions are possible cannot be seen from some."""
+    dtype: Any = actions.dtype
+    if dtype.kind == "f":
+        return spaces.Box(-np.inf, np.inf, actions.shape[1:], dtype)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return spaces.Box(limits.min, limits.max, actions.shape[1:], dtype)
+    raise ValueError(f"actions have dtype {dtype}; say what they are with action_space=...")
+
+
+def _empty_actions(trajectory: Trajectory) -> np.ndarray:
+    return np.zeros((len(trajectory.states) - 1, 0), np.float32)
+
+
+def _rewards(steps: int, total: float | None) -> np.ndarray:
+    if total is None:
+        return np.full(steps, np.nan)
+    return np.append(np.zeros(steps - 1), total)
+
+
+def _at_the_end(trajectory: Trajectory, value: bool) -> np.ndarray:
+    flags = np.zeros(len(trajectory.states) - 1, bool)
+    flags[-1] = value
+    return flags

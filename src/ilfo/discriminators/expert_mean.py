@@ -1,0 +1,74 @@
+"""E ψ under the demonstrations: the second streaming pass."""
+
+from collections.abc import Iterable, Iterator
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ilfo.common.types import Rollout
+from ilfo.data.demonstrations import Trajectory
+from ilfo.discriminators.base import AbstractDiscriminator
+from ilfo.discriminators.occupancy import recorded
+
+PORTION = 4096
+"""Steps whose features are computed at once."""
+
+
+def mean_features(
+    trajectories: Iterable[Trajectory], spec: AbstractDiscriminator, states, horizon: int
+) -> Float[Array, "K D"]:
+    """E ψ under the demonstrations for each of K discriminators (arrays with a leading K).
+
+    A trajectory that ended in a terminal state counts up to the horizon, in its absorbing state;
+    one that was cut off counts as far as it goes. Steps beyond the horizon do not count.
+    """
+
+    @eqx.filter_jit
+    def portion_sums(states, portion: Rollout):
+        def one(state):
+            psi = jax.vmap(jax.vmap(state.demonstrated))(portion.state, portion.next_state)
+            return spec.total_features(psi, portion, recorded(portion, horizon))
+
+        return eqx.filter_vmap(one)(states)
+
+    total, mass = np.zeros(()), np.zeros(())
+    for portion in _portions(_rows(trajectories, horizon)):
+        sums, masses = portion_sums(states, portion)
+        total = total + np.asarray(sums, np.float64)
+        mass = mass + np.asarray(masses, np.float64)
+    return jnp.asarray(total / np.asarray(mass)[:, None], jnp.float32)
+
+
+def _rows(trajectories: Iterable[Trajectory], horizon: int) -> Iterator[list[np.ndarray]]:
+    """Per trajectory: states before, states after, terminal, elapsed; up to the horizon."""
+    for trajectory in trajectories:
+        before, after = trajectory.states[:-1][:horizon], trajectory.states[1:][:horizon]
+        terminal = np.zeros(len(before), bool)
+        terminal[-1] = trajectory.terminal and len(trajectory.states) - 1 <= horizon
+        yield [before, after, terminal, np.arange(len(before), dtype=np.int32)]
+
+
+def _portions(rows: Iterable[list[np.ndarray]]) -> Iterator[Rollout]:
+    """The rows as rollouts of one stream and PORTION steps, the last one padded."""
+    waiting: list[np.ndarray] | None = None
+    for new in rows:
+        waiting = (
+            new if waiting is None else [np.concatenate(p) for p in zip(waiting, new, strict=True)]
+        )
+        while len(waiting[0]) >= PORTION:
+            yield _as_rollout([column[:PORTION] for column in waiting], PORTION)
+            waiting = [column[PORTION:] for column in waiting]
+    if waiting is not None and len(waiting[0]):
+        count = len(waiting[0])
+        pad = lambda x: np.concatenate([x, np.zeros((PORTION - count, *x.shape[1:]), x.dtype)])
+        yield _as_rollout([pad(column) for column in waiting], count)
+
+
+def _as_rollout(columns: list[np.ndarray], count: int) -> Rollout:
+    before, after, terminal, elapsed = (jnp.asarray(column)[None] for column in columns)
+    never = jnp.zeros_like(terminal)
+    valid = (jnp.arange(PORTION) < count)[None]
+    return Rollout(before, None, after, terminal, never, never, valid, elapsed)

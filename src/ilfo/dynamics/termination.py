@@ -1,0 +1,158 @@
+"""What ends an episode inside the model: a known rule, a learned one, or nothing.
+
+A learned rule is a component of its own rather than a head of the ensemble: it then serves every
+dynamics model and can be fitted on batches that hold endings and ordinary steps in equal parts.
+It judges the state that was reached, (s, a, s') ↦ s' , because that is where environments decide.
+"""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ilfo.common import fitting as training
+from ilfo.common.buffer import Buffer
+from ilfo.common.networks import MLP, mlp
+from ilfo.common.types import Log, Normaliser
+from ilfo.common.validation import require_at_least, require_positive
+
+OUT_OF_REACH = 1e9
+
+
+class AbstractRule(eqx.Module):
+    """A fitted rule."""
+
+    @abc.abstractmethod
+    def __call__(self, next_state: Float[Array, " S"]) -> Bool[Array, ""]: ...
+
+
+class AbstractTermination(eqx.Module):
+    """State of `init` and `fit`: a pytree with a field `rule`."""
+
+    @abc.abstractmethod
+    def init(self, state_dim: int, *, key: Array) -> Any: ...
+
+    @abc.abstractmethod
+    def fit(self, state: Any, buffer: Buffer, *, key: Array) -> tuple[Any, Log]: ...
+
+
+class FixedRule(AbstractRule):
+    function: Callable[[Array], Array]
+
+    def __call__(self, next_state):
+        return self.function(next_state)
+
+
+class FixedState(eqx.Module):
+    rule: FixedRule
+
+
+class KnownTermination(AbstractTermination):
+    """A pure JAX function of the state reached."""
+
+    function: Callable[[Array], Array]
+
+    def init(self, state_dim, *, key):
+        return FixedState(FixedRule(self.function))
+
+    def fit(self, state, buffer, *, key):
+        return state, {}
+
+
+def _never(next_state: Array) -> Array:
+    return jnp.zeros((), bool)
+
+
+class NoTermination(AbstractTermination):
+    """Imagined trajectories run to the horizon."""
+
+    def init(self, state_dim, *, key):
+        return FixedState(FixedRule(_never))
+
+    def fit(self, state, buffer, *, key):
+        return state, {}
+
+
+class ClassifierRule(AbstractRule):
+    networks: MLP
+    inputs: Normaliser
+    margin: Float[Array, ""]
+    """Logit above which the mean vote ends the episode; out of reach before the first ending."""
+
+    def logit(self, next_state: Float[Array, " S"]) -> Float[Array, ""]:
+        x = self.inputs(next_state)
+        return eqx.filter_vmap(lambda network: network(x))(self.networks).mean()
+
+    def __call__(self, next_state):
+        return self.logit(next_state) > self.margin
+
+
+class ClassifierState(eqx.Module):
+    rule: ClassifierRule
+    optimiser: Any
+
+
+class LearnedTermination(AbstractTermination):
+    """A small ensemble of classifiers, fitted on endings and ordinary steps in equal weight."""
+
+    members: int = 2
+    """Classifiers whose logits are averaged."""
+    width: int = 64
+    """Units in each of the two hidden layers."""
+    optimiser: training.AbstractOptimiser = training.Adam(1e-3)
+    """How the classifiers are fitted."""
+    plan: training.Passes = training.Passes(passes=5, batch_size=256)
+    """Passes over the buffer, endings included, per fit."""
+    odds: float = 10.0
+    """An imagined state is terminal when the balanced odds of that exceed this."""
+
+    def __post_init__(self):
+        require_positive(self, "odds")
+        require_at_least(self, 1, "members", "width")
+
+    def init(self, state_dim, *, key):
+        networks = eqx.filter_vmap(lambda k: mlp(state_dim, "scalar", self.width, 2, key=k))(
+            jax.random.split(key, self.members)
+        )
+        optimiser = eqx.filter_vmap(self.optimiser.build().init)(
+            eqx.filter(networks, eqx.is_inexact_array)
+        )
+        rule = ClassifierRule(
+            networks, Normaliser.identity(state_dim), jnp.array(OUT_OF_REACH, jnp.float32)
+        )
+        return ClassifierState(rule, optimiser)
+
+    def fit(self, state, buffer, *, key):
+        recent, endings = buffer.recent, buffer.endings
+        x = jnp.concatenate([recent.items.next_state, endings.items.next_state])
+        ending = jnp.concatenate([recent.items.terminal, jnp.ones(endings.capacity, bool)])
+        valid = jnp.concatenate([recent.valid, endings.valid])
+        inputs = Normaliser.fit(x, valid.astype(jnp.float32))
+        data = (inputs(x), ending, _balance(ending, valid))
+        networks, optimiser, losses = eqx.filter_vmap(
+            lambda network, opt, k: training.fit(
+                _cross_entropy, network, opt, self.optimiser.build(), data, valid, self.plan, key=k
+            )
+        )(state.rule.networks, state.optimiser, jax.random.split(key, self.members))
+        seen = (ending & valid).any()
+        margin = jnp.where(seen, jnp.log(self.odds), OUT_OF_REACH).astype(jnp.float32)
+        rule = ClassifierRule(networks, inputs, margin)
+        return ClassifierState(rule, optimiser), {"termination_loss": losses.mean()}
+
+
+def _balance(ending, valid):
+    """Weights that give the two classes equal mass and average one."""
+    share = (ending & valid).sum() / jnp.maximum(valid.sum(), 1)
+    weigh = lambda p: 0.5 / jnp.maximum(p, 1e-3)
+    return jnp.where(ending, weigh(share), weigh(1 - share))
+
+
+def _cross_entropy(network, rows, weight):
+    x, ending, balance = rows
+    logit = jax.vmap(network)(x)
+    losses = jax.nn.softplus(jnp.where(ending, -logit, logit)) * balance
+    return (weight * losses).sum() / jnp.maximum(weight.sum(), 1.0)

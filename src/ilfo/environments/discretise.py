@@ -1,0 +1,57 @@
+"""Box actions from a grid, for methods and papers that need numbered ones."""
+
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
+    """Number the points of an evenly spaced grid over a bounded Box, its corners included.
+
+    **Arguments**
+
+    - `env`: with a bounded Box of actions.
+    - `bins`: points per dimension, one number for all or one for each; a single point is the
+      middle.
+    """
+
+    def __init__(self, env: gym.Env, bins: int | Sequence[int]):
+        gym.utils.RecordConstructorArgs.__init__(self, bins=bins)
+        super().__init__(env)
+        box = env.action_space
+        if not isinstance(box, gym.spaces.Box) or not box.is_bounded():
+            raise ValueError(f"action space is {box}, but only a bounded Box can be discretised")
+        low, high = box.low.ravel(), box.high.ravel()
+        try:
+            counts = [operator.index(each) for each in np.broadcast_to(bins, low.shape).tolist()]
+        except (TypeError, ValueError):
+            counts = []
+        if len(counts) != len(low) or min(counts) < 1 or np.asarray(bins).dtype == bool:
+            raise ValueError(
+                f"bins is {bins}, but must be a positive number, or one for each of the "
+                f"{len(low)} dimensions of the action"
+            )
+        axes = [
+            np.linspace(a, b, count) if count > 1 else np.array([(a + b) / 2])
+            for a, b, count in zip(low, high, counts, strict=True)
+        ]
+        grid = np.array(list(itertools.product(*axes)))
+        self.points = grid.reshape(-1, *box.shape).astype(box.dtype)
+        """What each number stands for."""
+        self.action_space = gym.spaces.Discrete(len(self.points))
+
+    def action(self, action: int) -> np.ndarray:
+        if not self.action_space.contains(action):
+            raise ValueError(f"the action is {action!r}, but must be one of {self.action_space}")
+        return self.points[action]
+
+
+def make_reacher(bins: int = 5, **rendering: Any) -> gym.Env:
+    """Reacher-v5 (ten observations, Gymnasium's reward) with `bins` torques per joint."""
+    from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
+
+    return Discretise(ReacherEnv(**rendering), bins)

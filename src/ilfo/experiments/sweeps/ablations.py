@@ -1,0 +1,68 @@
+"""Does MobILE imitate? CartPole, a CartPole expert with a place of its own, and a goal that ends.
+
+- `cartpole-*`: ten bundled demonstrations. The survival reference (a constant cost in the same
+  loop) shows how much of CartPole is only staying alive.
+- `hold-*`: the expert keeps the cart near x = 1. Measured: mean |x - 1| over the second half.
+- `goal-*`: MountainCar, where reaching the goal ends the episode. Measured: steps to the goal.
+- `*-clip0`, `*-forget`: what the treatment of endings does; `forget` drops absorbing states.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.factory import factory
+from ilfo.experiments.cell import Cell
+from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
+from ilfo.runs.launch import Order
+
+PLACE = 1.0
+
+
+def place_error(states: np.ndarray) -> float:
+    """Mean |x - 1| over the second half of a CartPole episode."""
+    return float(np.abs(states[len(states) // 2 :, 0] - PLACE).mean())
+
+
+def steps_taken(states: np.ndarray) -> float:
+    return float(len(states) - 1)
+
+
+def record_hold() -> Demonstrations:
+    expert = hold_cart(PLACE)
+    return record_scripted(factory("CartPole-v1").make(), expert, episodes=10, seed=0)
+
+
+def record_goal() -> Demonstrations:
+    return record_scripted(factory("MountainCar-v0").make(), swing_up, episodes=10, seed=0)
+
+
+CARTPOLE = Order(task="cartpole", seeds=5)
+HOLD = Order(task=None, env="CartPole-v1", seeds=5, total_timesteps=20_000)
+GOAL = Order(task=None, env="MountainCar-v0", seeds=3, total_timesteps=15_000)
+
+VARIANTS = {
+    "": (),
+    "-no-bonus": ("weight=0",),
+    "-constant": ("discriminator=ConstantCost",),
+    "-clip0": ("discriminator.clip_max=0",),
+    "-forget": ("discriminator.absorbing=false",),
+    "-forget-clip0": ("discriminator.absorbing=false", "discriminator.clip_max=0"),
+}
+
+
+def _cells() -> tuple[Cell, ...]:
+    cells = [
+        Cell("cartpole-learned", replace(CARTPOLE, changes=("termination=LearnedTermination",)))
+    ]
+    for suffix, changes in VARIANTS.items():
+        cells += [
+            Cell(f"cartpole{suffix}", replace(CARTPOLE, changes=changes)),
+            Cell(f"hold{suffix}", replace(HOLD, changes=changes), record_hold, place_error),
+            Cell(f"goal{suffix}", replace(GOAL, changes=changes), record_goal, steps_taken),
+        ]
+    return tuple(cells)
+
+
+CELLS = _cells()

@@ -1,0 +1,16 @@
+"""Do calibrated models serve MobILE on a real task? CartPole, beside the sweep `core`'s ensemble.
+
+Everything but the dynamics is the preset's.
+"""
+
+from ilfo.agents.registry import DYNAMICS
+from ilfo.experiments.cell import Cell
+from ilfo.runs.launch import Order
+
+CELLS = tuple(
+    Cell(
+        f"cartpole-{name}",
+        Order(task="cartpole", seeds=3, changes=(f"dynamics={DYNAMICS[name].__name__}",)),
+    )
+    for name in ("knr", "gp")
+)

@@ -1,0 +1,39 @@
+"""MobILE and its rivals on the paper's tasks, at the same online budget, five seeds.
+
+A cell is TASK-METHOD, with the method's default preset and the paper's number of demonstrations;
+`TASK` is MobILE's, which the sweep `six` runs. `TASK-constant` is the survival reference on real
+rollouts: GAIfO's loop with the same cost for every step alive, whatever the demonstrations show.
+The expert and a random policy are in every table anyway. ILPO is for numbered actions only.
+"""
+
+from dataclasses import replace
+
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.sweeps.tasks import CELLS as SIX
+from ilfo.runs.launch import Order
+
+DISCRETE = ("cartpole", "reacher", "cartpole-stochastic")
+CONTINUOUS = ("hopper", "walker2d")
+METHODS = ("bc", "bco", "gail", "gaifo", "ilpo")
+CONSTANT = ("classifier.cost_form=constant",)
+
+
+def _cells() -> tuple[Cell, ...]:
+    mobile = {cell.name: replace(cell, home="six") for cell in SIX}
+    cells = []
+    for task in DISCRETE + CONTINUOUS:
+        order = Order(task=task, seeds=5)
+        every = 1 if task in DISCRETE else 10
+        cells.append(mobile[task])
+        for method in METHODS:
+            if method == "ilpo" and task in CONTINUOUS:
+                continue
+            changes = ("every=50",) if method == "bc" and task in CONTINUOUS else ()
+            found = replace(order, method=method, changes=changes)
+            cells.append(Cell(f"{task}-{method}", found, every=1 if method == "bc" else every))
+        constant = replace(order, method="gaifo", changes=CONSTANT)
+        cells.append(Cell(f"{task}-constant", constant, every=every))
+    return tuple(cells)
+
+
+CELLS = _cells()

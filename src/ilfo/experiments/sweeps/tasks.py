@@ -1,0 +1,54 @@
+"""Does MobILE solve the paper's six tasks? Each with its references.
+
+- `TASK`: the default preset, the paper's number of demonstrations.
+- `TASK-no-bonus`: the same with λ = 0.
+- `TASK-constant`: a constant cost in the same loop, the survival reference.
+- `TASK-paper`, `TASK-authors`, `TASK-general`: the other presets.
+- `walker2d-long`: the default with more samples, to see whether its curve goes on rising.
+"""
+
+from ilfo.environments.tasks import TASKS, Task, find_task
+from ilfo.experiments.cell import Cell
+from ilfo.runs.launch import Order
+
+SAMPLES_BETWEEN = 8_000
+"""Online samples from one point of a curve to the next, about."""
+SHORT = {"swimmer": 12_000, "walker2d": 12_000}
+"""Online samples for `paper` and `authors` where their 100 or 200 passes over a wide model at every
+iteration would take long."""
+LONG = {"walker2d": 200_000}
+"""Online samples, to see whether the default's curve goes on rising behind the task's budget."""
+
+
+def _cell(name: str, order: Order) -> Cell:
+    task = find_task(str(order.task))
+    between = min(SAMPLES_BETWEEN, (order.total_timesteps or task.budget) // 20)
+    samples = order.settings().streams * task.horizon
+    return Cell(name, order, every=max(1, between // samples))
+
+
+def _variants(task: Task) -> list[Cell]:
+    few = 1 if task.name == "walker2d" else 2
+    short = SHORT.get(task.name)
+    variants = {
+        "": Order(task=task.name, seeds=5),
+        "-no-bonus": Order(task=task.name, seeds=5, changes=("weight=0",)),
+        "-constant": Order(task=task.name, seeds=5, changes=("discriminator=ConstantCost",)),
+        "-paper": Order(task=task.name, seeds=few, preset="paper", total_timesteps=short),
+        "-authors": Order(task=task.name, seeds=few, preset="authors", total_timesteps=short),
+        "-general": Order(task=task.name, seeds=few, preset="general"),
+    }
+    return [_cell(task.name + suffix, order) for suffix, order in variants.items()]
+
+
+def _all() -> tuple[Cell, ...]:
+    """Defaults and their references of every task first, then the other presets."""
+    by_task = [_variants(task) for task in TASKS.values()]
+    long = [
+        _cell(f"{name}-long", Order(task=name, seeds=5, total_timesteps=samples))
+        for name, samples in LONG.items()
+    ]
+    return (*(cell for variant in zip(*by_task, strict=True) for cell in variant), *long)
+
+
+CELLS = _all()

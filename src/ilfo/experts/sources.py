@@ -1,0 +1,132 @@
+"""Anything that acts, as a source of demonstrations: ilfo agents, SB3 models, functions."""
+
+import importlib
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from ilfo.common.optional import needed_from
+from ilfo.common.seeding import Purpose, stream_seed
+from ilfo.environments.factory import Factory
+from ilfo.rollouts.collect import observe
+from ilfo.rollouts.episodes import Episode
+from ilfo.runs.launch import load_agent, load_best
+
+Actor = Callable[[np.ndarray], Any]
+"""From an observation to an action, both as the environment has them."""
+
+
+def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) -> Iterator[Episode]:
+    """Whole episodes, each with a seed of its own."""
+    for number in range(episodes):
+        observation, _ = environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))
+        states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
+        while not (ends or stops):
+            actions.append(executable(environment.action_space, act(observation)))
+            observation, reward, ends, stops, _ = environment.step(actions[-1])
+            states.append(observe(observation))
+            rewards.append(float(reward))
+        yield Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
+
+
+def executable(space: gym.Space, action: Any) -> Any:
+    """The action as the environment will execute it: inside its Box. Anything else is refused."""
+    if isinstance(space, gym.spaces.Box):
+        try:
+            found = np.asarray(action, space.dtype)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.shape == space.shape and np.isfinite(found).all():
+            return np.clip(found, space.low, space.high)
+    elif action is not None and space.contains(action):
+        return action
+    raise ValueError(f"the policy gave the action {action!r}, but the environment takes {space}")
+
+
+def find_actor(source: str, made: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
+    """By what `source` says: a run directory, an agent's .npz, ALGORITHM:FILE.zip of
+    Stable-Baselines3, or package.module:function."""
+    path = Path(source)
+    if path.is_dir():
+        return _predicting(load_best(path), greedy)
+    if path.suffix == ".npz":
+        return _predicting(load_agent(path), greedy)
+    first, colon, rest = source.partition(":")
+    if colon and rest.endswith(".zip"):
+        model = load_sb3(first, Path(rest), made)
+        model.set_random_seed(seed)
+        return _predicting(model, greedy)
+    if colon:
+        return _function(source, first, rest)
+    raise ValueError(
+        f"policy is {source!r}, but must be a run directory, an agent's .npz, ALGORITHM:FILE.zip "
+        "of Stable-Baselines3 (ppo:expert.zip), or package.module:function"
+    )
+
+
+def _function(source: str, module: str, name: str) -> Actor:
+    """Of any module that Python finds, also in the current folder."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"there is no function {source}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    if not callable(found):
+        raise ValueError(f"{source} is a {type(found).__name__}, not a function")
+    return found
+
+
+def _predicting(agent: Any, greedy: bool) -> Actor:
+    return lambda observation: agent.predict(observation, deterministic=greedy)[0]
+
+
+def load_sb3(algorithm: str, path: Path, made: Factory) -> Any:
+    """A model of Stable-Baselines3 with its own MLP policy.
+
+    Such a file holds pickles beside its weights. None of them is opened: what they say is taken
+    from the environment, or is not needed to act.
+    """
+    with needed_from("sb3", f"reading {path}"):
+        import stable_baselines3 as sb3
+    kind = getattr(sb3, algorithm.upper(), None)
+    if kind is None or not hasattr(kind, "policy_aliases"):
+        raise ValueError(f"Stable-Baselines3 has no algorithm {algorithm!r}")
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            saved = json.loads(archive.read("data"))
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is no model of Stable-Baselines3: {error}") from error
+    pickled = [
+        name for name, value in saved.items() if isinstance(value, dict) and ":serialized:" in value
+    ]
+    known = {
+        "policy_class": kind.policy_aliases["MlpPolicy"],
+        "observation_space": made.observation_space,
+        "action_space": made.action_space,
+        "lr_schedule": _zero,
+        "learning_rate": 0.0,
+        "clip_range": _zero,
+        "train_freq": 1,
+    }
+    given = {name: known.get(name) for name in pickled}
+    try:
+        return kind.load(path, custom_objects=given, device="cpu")
+    except (RuntimeError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} cannot be read as {algorithm} with an MlpPolicy for {made.name}: {error}"
+        ) from error
+
+
+def _zero(_: float) -> float:
+    return 0.0

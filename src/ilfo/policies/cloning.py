@@ -1,0 +1,55 @@
+"""A policy from pairs of states and actions, by maximum likelihood.
+
+    minimise  - E log π(a|s)
+
+The actions are the expert's own (BC), inferred (BC-O), or the agent's own ones given what they
+brought about (ILPO).
+"""
+
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ilfo.common import fitting as training
+from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.mlp import within_bounds
+
+Policy = TypeVar("Policy", bound=AbstractPolicy)
+
+
+class Cloning(eqx.Module):
+    optimiser: training.AbstractOptimiser = training.Adam(1e-3)
+    """How the policy is fitted."""
+    plan: training.Passes = training.Passes(passes=1, batch_size=128)
+    """Passes over the pairs per fit."""
+
+    def init(self, policy: AbstractPolicy) -> Any:
+        """The optimiser's first state."""
+        return self.optimiser.build().init(eqx.filter(policy, eqx.is_inexact_array))
+
+    def fit(
+        self,
+        policy: Policy,
+        optimiser: Any,
+        pairs: tuple[Float[Array, "n S"], Array],
+        valid: Bool[Array, " n"],
+        *,
+        key: Array,
+    ) -> tuple[Policy, Any, Float[Array, ""]]:
+        """The policy, the optimiser's state and the loss of the last pass."""
+        policy, optimiser, loss = training.fit(
+            surprise, policy, optimiser, self.optimiser.build(), pairs, valid, self.plan, key=key
+        )
+        return within_bounds(policy), optimiser, loss
+
+
+def surprise(
+    policy: AbstractPolicy, pairs: tuple[Float[Array, "n S"], Array], weight: Float[Array, " n"]
+) -> Float[Array, ""]:
+    """Weighted mean of -log π(a|s)."""
+    states, actions = pairs
+    losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob(a))(states, actions)
+    return (weight * losses).sum() / jnp.maximum(weight.sum(), 1.0)

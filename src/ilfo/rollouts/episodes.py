@@ -1,0 +1,91 @@
+"""Whole episodes of a policy in real environments: for scores, for recording demonstrations.
+
+The first episodes *started* count. Taking the first to finish would prefer short ones.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from ilfo.common.seeding import Purpose
+from ilfo.common.spaces import ActionSpace
+from ilfo.policies.host import HostPolicy
+from ilfo.rollouts.collect import observe, reset
+
+BLOCK = 256
+"""Steps whose randomness is drawn at once."""
+
+
+class Episode(NamedTuple):
+    states: np.ndarray
+    """(T+1, S), the last state included."""
+    actions: np.ndarray
+    """(T, ...) in the environment's units."""
+    rewards: np.ndarray
+    """(T,)"""
+    terminal: bool
+
+
+def play(
+    environments: Sequence[gym.Env],
+    policy: HostPolicy,
+    actions: ActionSpace,
+    *,
+    episodes: int,
+    seed: int,
+    purpose: int = Purpose.EVALUATE,
+    greedy: bool = True,
+) -> Iterator[Episode]:
+    """Episode i resets with a seed of its own, whatever number of environments there is."""
+    for first in range(0, episodes, len(environments)):
+        numbers = range(first, min(first + len(environments), episodes))
+        yield from _round(
+            environments, policy, actions, [(seed, purpose, number) for number in numbers], greedy
+        )
+
+
+def _round(environments, policy, actions, names, greedy) -> list[Episode]:
+    """One episode in each of the first environments."""
+    count = len(names)
+    current = reset(environments, names)
+    generators = [np.random.default_rng([*name, Purpose.ACT]) for name in names]
+    states = [[state] for state in current.copy()]
+    done: list[list] = [[] for _ in names]
+    running, terminal = list(range(count)), [False] * count
+    for step in itertools.count():
+        if greedy:
+            action = policy.mode(current[running][None])[0]
+        else:
+            if step % BLOCK == 0:
+                noise = np.stack([policy.draw_noise(each, (BLOCK,)) for each in generators])
+            action = policy.sample(current[running][None], noise[running, step % BLOCK][None])[0]
+        still = []
+        for i, act in zip(running, actions.to_environment(action), strict=True):
+            observation, reward, ends, stops, _ = environments[i].step(act)
+            new = observe(observation)
+            current[i] = new
+            states[i].append(new)
+            done[i].append((act, reward))
+            terminal[i] = bool(ends)
+            if not (ends or stops):
+                still.append(i)
+        running = still
+        if not running:
+            break
+    return [
+        Episode(
+            np.stack(states[i]),
+            np.stack([act for act, _ in done[i]]),
+            np.asarray([reward for _, reward in done[i]], np.float64),
+            terminal[i],
+        )
+        for i in range(count)
+    ]
+
+
+def mean_return(episodes: Iterable[Episode]) -> float:
+    """Mean undiscounted return."""
+    return float(np.mean([episode.rewards.sum() for episode in episodes]))

@@ -1,0 +1,41 @@
+"""From returns to scores: 1 is the expert."""
+
+from collections.abc import Sequence
+
+import gymnasium as gym
+import numpy as np
+
+from ilfo.common.seeding import Purpose, stream_seed
+
+
+def score(value: float, expert: float | None, random: float) -> float | None:
+    """value / expert; where returns can be negative, both measured from a random policy's.
+
+    None where there is no scale: the expert's return is unknown, or that of a random policy.
+    """
+    if expert is None:
+        return None
+    if expert > 0 and random >= 0:
+        return value / expert
+    return None if expert == random else (value - random) / (expert - random)
+
+
+def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:
+    """Mean return of uniformly random actions."""
+    returns = []
+    for number in range(episodes):
+        reset_seed = stream_seed(seed, Purpose.EVALUATE, number)
+        environment.reset(seed=reset_seed)
+        environment.action_space.seed(reset_seed)
+        total, over = 0.0, False
+        while not over:
+            _, reward, ends, stops, _ = environment.step(environment.action_space.sample())
+            total, over = total + float(reward), ends or stops
+        returns.append(total)
+    return float(np.mean(returns))
+
+
+def mean_known(scores: Sequence[float | None]) -> float | None:
+    """Over those that there are."""
+    known = [score for score in scores if score is not None]
+    return float(np.mean(known)) if known else None

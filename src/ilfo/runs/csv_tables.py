@@ -1,0 +1,115 @@
+"""The tables of a run: CSV files of numbers, in which a line counts once its line break is written.
+
+The first row sets the columns. A number comes back exactly as it was; what a kill left half-written
+is not read, and `cut_back` removes it.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilfo.storage.atomic import atomic_write_text
+
+Row = Mapping[str, Any]
+
+
+class RunError(ValueError):
+    """A run directory that cannot be used as asked."""
+
+
+def append_rows(path: Path, rows: Sequence[Row]) -> None:
+    columns, header = _columns(path), ""
+    if not columns:
+        columns = _checked_columns(path, rows[0])
+        header = ",".join(columns) + "\n"
+    text = header + "".join(_line(path, columns, row) for row in rows)
+    with open(path, "ab") as file:
+        file.write(text.encode("utf-8"))
+        file.flush()
+        # A checkpoint on disk is only worth something with the rows that led to it.
+        os.fsync(file.fileno())
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    header, *lines = _complete_lines(path) or [""]
+    columns = header.split(",")
+    return [_parse(path, number, columns, line) for number, line in enumerate(lines, start=2)]
+
+
+def cut_back(path: Path, iteration: int) -> None:
+    if not path.exists():
+        return
+    header, *lines = _complete_lines(path) or [""]
+    rows = zip(lines, read_rows(path), strict=True)
+    kept = [line for line, row in rows if row["iteration"] <= iteration]
+    atomic_write_text(path, "".join(f"{line}\n" for line in [header, *kept] if line))
+
+
+def _columns(path: Path) -> list[str]:
+    """The header of a table, empty if there is none yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return []
+    with open(path, "rb") as file:
+        header = file.readline()
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            raise RunError(f"{path} ends in a half-written line; call cut_back before appending")
+    return header.decode("utf-8").rstrip("\n").split(",")
+
+
+def _checked_columns(path: Path, row: Row) -> list[str]:
+    for column in row:
+        if not re.fullmatch(r'[^,"\r\n]+', column):
+            raise RunError(f"{path}: {column!r} cannot name a column: no comma, quote, line break")
+    return list(row)
+
+
+def _line(path: Path, columns: list[str], row: Row) -> str:
+    missing = [column for column in columns if column not in row]
+    new = [column for column in row if column not in columns]
+    if missing or new:
+        raise RunError(
+            f"{path}: a row differs from the header: missing {missing}, not in the header {new}; "
+            "give every row the columns of the first"
+        )
+    cells = {column: _cell(path, column, row[column]) for column in columns}
+    if not re.fullmatch(r"-?\d+", cells.get("iteration", "")):
+        raise RunError(f"{path}: expected an integer 'iteration', got {row.get('iteration')!r}")
+    return ",".join(cells.values()) + "\n"
+
+
+def _cell(path: Path, column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    number = np.asarray(value).item() if np.ndim(value) == 0 else value
+    if isinstance(number, int):
+        return str(int(number))
+    if isinstance(number, float):
+        return repr(number)
+    raise RunError(f"{path}: expected a number or None as {column!r}, got {value!r}")
+
+
+def _complete_lines(path: Path) -> list[str]:
+    text = path.read_bytes() if path.exists() else b""
+    complete, line_break, _ = text.rpartition(b"\n")
+    return complete.decode("utf-8").split("\n") if line_break else []
+
+
+def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, Any]:
+    try:
+        row = dict(zip(columns, map(_number, line.split(",")), strict=True))
+        if isinstance(row["iteration"], int):
+            return row
+    except (ValueError, KeyError):
+        pass
+    raise RunError(f"{path}, line {number}: {line!r} is no row of the columns {columns}")
+
+
+def _number(cell: str) -> int | float | None:
+    if cell == "":
+        return None
+    return int(cell) if re.fullmatch(r"-?\d+", cell) else float(cell)

@@ -1,0 +1,167 @@
+"""A callback that leaves a run directory behind: metrics, timings, checkpoints, summary, picture.
+
+The rows of an iteration are written before its checkpoint. Whenever the process dies, resuming
+from the checkpoint and cutting both tables back to it loses at most one iteration.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ilfo.agents.agent import Agent
+from ilfo.runs.curves import draw_curves
+from ilfo.rollouts.episodes import mean_return
+from ilfo.agents.callbacks import Callback
+from ilfo.agents.seeds import one_seed
+from ilfo.runs.directory import RunDirectory
+from ilfo.rollouts.scores import mean_known, random_return, score
+
+MEASURES = {"real-mmd": "mmd", "best-return": "cost", "held-out-likelihood": "loss"}
+"""What a rule of choice minimises, as its value is called in a summary."""
+CURVE_EPISODES = 10
+FINAL_EPISODES = 50
+
+
+class Recorder(Callback):
+    def __init__(self, run: RunDirectory, facts: Mapping[str, Any], every: int = 1):
+        """`facts` go into the summary as they are; returns are measured every `every`
+        iterations, on steps that do not count as online samples."""
+        self.run, self.facts, self.every = run, dict(facts), every
+        self._spent = {"evaluate": 0.0, "save": 0.0}
+        self._before: dict[str, float] = {}
+
+    def on_start(self, agent: Agent) -> None:
+        self._chosen = _chosen_at(agent)
+
+    def on_iteration(self, agent: Agent, log: Mapping[str, Any]) -> None:
+        began = time.perf_counter()
+        rows = [self._row(agent, log, index) for index in range(len(agent.seeds))]
+        evaluated = time.perf_counter()
+        self.run.append("metrics", rows)
+        self.run.append("timings", self._timing(agent, evaluated - began))
+        # the last comes last: a run killed between the two repeats the iteration, and the choice
+        if _chosen_at(agent) != self._chosen:
+            self._chosen = _chosen_at(agent)
+            agent.save(self.run.path_of("best"), overwrite=True)
+        agent.save(self.run.path_of("last"), overwrite=True)
+        self._spent["save"] = time.perf_counter() - evaluated
+
+    def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "iteration": agent.iteration,
+            "seed": agent.seeds[index],
+            "online_samples": agent.online_samples,
+            "greedy_return": None,
+            "stochastic_return": None,
+        }
+        if agent.iteration % self.every == 0:
+            policy = one_seed(agent.state.policy, index)
+            for name, greedy in (("greedy_return", True), ("stochastic_return", False)):
+                row[name] = _measure(agent, policy, index, greedy, CURVE_EPISODES)
+        kept = {name: log.get(name) for name in agent.metrics}
+        return row | {
+            name: None if value is None else float(value[index]) for name, value in kept.items()
+        }
+
+    def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
+        """Seconds of this iteration, the first with all that came before it; saving is booked on
+        the next one's row."""
+        spent = {name: agent.seconds[name] - self._before.get(name, 0.0) for name in agent.seconds}
+        self._before = dict(agent.seconds)
+        return (
+            {"iteration": agent.iteration}
+            | spent
+            | {
+                "evaluate": evaluate,
+                "save": self._spent["save"],
+            }
+        )
+
+    def finish(self, agent: Agent) -> dict[str, Any]:
+        """Score the chosen policies, write summary and picture; the summary is returned."""
+        began = time.perf_counter()
+        demonstrations = agent.demonstrations
+        chance = demonstrations.random_return
+        if chance is None:
+            chance = random_return(agent.factory.make(), episodes=FINAL_EPISODES, seed=0)
+        expert = demonstrations.expert_return
+        seeds = [self._final(agent, index, expert, chance) for index in range(len(agent.seeds))]
+        spent = self._total(time.perf_counter() - began)
+        summary = self.facts | {
+            "env": agent.factory.name,
+            "method": agent.method,
+            "demonstrations": {
+                "trajectories": demonstrations.count(),
+                "states": demonstrations.states_count,
+            },
+            "online_samples": agent.online_samples,
+            "expert_return": expert,
+            "random_return": chance,
+            "chosen_by": next(iter(agent.choices)),
+            "seeds": seeds,
+            "mean": {
+                name: mean_known([seed[name] for seed in seeds])
+                for name in ("greedy_score", "stochastic_score")
+            },
+            "seconds": spent,
+            "remarks": agent.remarks(),
+            "versions": agent.describe()["versions"],
+        }
+        self.run.write_summary(summary)
+        draw_curves(self.run.rows("metrics"), expert, self.run.path / "curves.png")
+        return summary
+
+    def _final(self, agent: Agent, index: int, expert, chance) -> dict[str, Any]:
+        first, *others = (
+            {"rule": rule} | self._chosen_by(agent, rule, index, expert, chance)
+            for rule in agent.choices
+        )
+        del first["rule"]
+        found = {"seed": agent.seeds[index]} | first
+        return found | {"alternatives": others} if others else found
+
+    def _chosen_by(self, agent: Agent, rule: str, index: int, expert, chance) -> dict[str, Any]:
+        """Scores of the policy that this rule chose."""
+        choice = agent.choice(rule)
+        policy = one_seed(choice.policy, index)
+        greedy = _measure(agent, policy, index, True, FINAL_EPISODES)
+        stochastic = _measure(agent, policy, index, False, FINAL_EPISODES)
+        iteration = int(choice.iteration[index])
+        return {
+            "greedy_return": greedy,
+            "stochastic_return": stochastic,
+            "greedy_score": score(greedy, expert, chance),
+            "stochastic_score": score(stochastic, expert, chance),
+            "chosen_at": iteration * agent.samples_per_iteration,
+            "chosen_iteration": iteration,
+            f"chosen_{MEASURES[rule]}": _known(float(choice.value[index])),
+        }
+
+    def _total(self, final: float) -> dict[str, float]:
+        rows = self.run.rows("timings")
+        names = ("compile", "collect", "improve", "evaluate", "save")
+        total = {name: sum(row[name] for row in rows) for name in names}
+        total["evaluate"] += final
+        total["save"] += self._spent["save"]  # of the last iteration
+        return total | {"total": sum(total.values())}
+
+
+def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> float:
+    return mean_return(
+        agent.play(policy, episodes=episodes, seed=agent.seeds[index], greedy=greedy)
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _chosen_at(agent: Agent) -> list[list[int]]:
+    return (
+        []
+        if agent.state is None
+        else [np.asarray(agent.choice(rule).iteration).tolist() for rule in agent.choices]
+    )

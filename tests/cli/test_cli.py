@@ -1,0 +1,384 @@
+"""The command line: what is typed arrives, what is printed can be read, mistakes cost one line."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ilfo.agents.divergence import DivergenceError
+from ilfo.agents.registry import DYNAMICS
+from ilfo.cli import COMMANDS, main
+from ilfo.cli import train as runs
+from ilfo.cli.settings_table import field_texts, walk
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.methods.mobile import Settings
+from ilfo.runs import machine
+from ilfo.runs.launch import METHODS, Order
+from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def same_machine(monkeypatch):
+    """Devices can be set once in a process, and this one has computed already."""
+    monkeypatch.setattr(machine, "set_up", lambda *_: MACHINE)
+
+
+def training(demos: Path, out: Path, iterations: int = 5) -> list[str]:
+    arguments = {
+        "--env": "CartPole-v1",
+        "--demos": demos,
+        "--out": out,
+        "--horizon": HORIZON,
+        "--seeds": SEEDS,
+        "--total-timesteps": iterations * STEP,
+    }
+    return ["train", *(str(x) for pair in arguments.items() for x in pair), "--set", *CHANGES]
+
+
+# Help ------------------------------------------------------------------------------------------
+
+
+def commands(tree=COMMANDS, before=()):
+    for name, kind in tree.items():
+        if isinstance(kind, dict):
+            yield from commands(kind, (*before, name))
+        else:
+            yield pytest.param([*before, name], kind, id=" ".join((*before, name)))
+
+
+def help_of(arguments, capsys, monkeypatch) -> str:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as end:
+        main([*arguments, "--help"])
+    assert end.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "kind"), list(commands()))
+def test_every_option_is_explained(arguments, kind, capsys, monkeypatch):
+    shown = " ".join(re.sub("[│╭╮╰╯─]", " ", help_of(arguments, capsys, monkeypatch)).split())
+    texts = field_texts(kind)
+    assert set(texts) == set(kind.__dataclass_fields__)
+    for name, text in texts.items():
+        assert text.rstrip(".") in shown, name
+    assert " ".join(kind.__doc__.split()) in shown
+
+
+@pytest.mark.parametrize("group", [[], ["demos"], ["expert"]])
+def test_groups_list_their_commands(group, capsys, monkeypatch):
+    shown = help_of(group, capsys, monkeypatch)
+    tree = COMMANDS[group[0]] if group else COMMANDS
+    assert all(name in shown for name in tree)
+
+
+# Training, resuming, evaluating ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained_by_command(cache_home, demos_file, tmp_path_factory):
+    """A run and what was printed, without a terminal."""
+    out = tmp_path_factory.mktemp("cli") / "run"
+    with pytest.MonkeyPatch.context() as patch, (out.parent / "printed").open("w") as printed:
+        patch.setattr(machine, "set_up", lambda *_: MACHINE)
+        patch.setattr(runs, "console", Console(file=printed))
+        main(training(demos_file, out))
+    return out, (out.parent / "printed").read_text()
+
+
+def test_training_your_own_environment(trained_by_command, finished_run, demos_file):
+    out, _ = trained_by_command
+    assert (out / "metrics.csv").read_bytes() == (finished_run / "metrics.csv").read_bytes()
+    order = json.loads((out / "config.json").read_text())["order"]
+    assert order["demos"] == str(demos_file.resolve())
+    assert order["task"] is None
+
+
+def test_plain_lines_without_a_terminal(trained_by_command):
+    out, printed = trained_by_command
+    assert "\x1b" not in printed
+    lines = printed.splitlines()
+    assert [line.split("  ")[:2] for line in lines[:5]] == [
+        [f"iteration {i}", f"samples {i * STEP}/{5 * STEP}"] for i in range(1, 6)
+    ]
+    assert all("MMD to expert" in line and "left" in line for line in lines[:5])
+    assert "mobile on CartPole-v1" in lines[5]
+    assert f"run directory: {out}" in lines[-1]
+
+
+def test_a_method_without_online_samples_says_the_pass(cache_home, tmp_path, monkeypatch):
+    printed = io.StringIO()
+    monkeypatch.setattr(runs, "console", Console(file=printed, width=200))
+    changes = ["policy.width=8", "policy.depth=1", "passes=4", "every=2", "episodes=1"]
+    main(["train", "bc", "--trajectories", "1", "--out", str(tmp_path / "run"), "--set", *changes])
+    rows = [re.split("[┃│]", line) for line in printed.getvalue().splitlines()]
+    (header,) = [row for row in rows if len(row) > 2 and row[1].strip() == "seed"]
+    (seed,) = [row for row in rows if len(row) > 2 and row[1].strip() == "0"]
+    chosen = json.loads((tmp_path / "run" / "summary.json").read_text())["seeds"][0]
+    assert header[-2].strip() == "chosen at pass"
+    assert int(seed[-2]) == chosen["chosen_iteration"] > 0
+
+
+def test_resuming_with_more(trained_by_command, capsys):
+    out, _ = trained_by_command
+    before = (out / "metrics.csv").read_bytes()
+    main(["resume", str(out), "--total-timesteps", str(6 * STEP)])
+    after = (out / "metrics.csv").read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n6,") == SEEDS
+    assert "iteration 6" in capsys.readouterr().out
+
+
+def test_evaluating(finished_run, capsys):
+    before = {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()}
+    main(["evaluate", str(finished_run), "--episodes", "3"])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    numbers = {row[1]: (float(row[3]), float(row[5])) for row in rows if len(row) == 7}
+    assert set(numbers) == {"0", "1", "2"}
+    assert all(1 <= value <= HORIZON for pair in numbers.values() for value in pair)
+    assert {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()} == before
+
+
+def test_what_the_model_foresees(finished_run, capsys):
+    main(["evaluate", str(finished_run), "--episodes", "3", "--model"])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    table = [row for row in rows if len(row) == 7 and row[0] == "│"]
+    numbers = {row[1]: (float(row[3]), float(row[5])) for row in table}
+    assert list(numbers)[:2] == ["1", "5"]
+    assert all(value > 0 for pair in numbers.values() for value in pair)
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(finished_run), "--model", "--video", "film.gif"])
+    assert "leave --video out" in capsys.readouterr().err
+
+
+ON_ONE_CORE = """
+import os, runpy
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+runpy.run_module("ilfo", run_name="__main__")
+"""
+
+
+def test_the_installed_command(cache_home, demos_file, tmp_path):
+    """In a process of its own, on one core: threads, devices and the cache are set up for real."""
+    matplotlib = pytest.importorskip("matplotlib")
+    command = [sys.executable, "-c", ON_ONE_CORE, *training(demos_file, tmp_path / "run", 1)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=os.environ
+        | {"XDG_CACHE_HOME": str(cache_home), "MPLCONFIGDIR": matplotlib.get_cachedir()},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.startswith(f"iteration 1  samples {STEP}/{STEP}")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["machine"] == {"threads": 1, "devices": 1}
+    assert any((cache_home / "ilfo" / "compiled").iterdir())
+    assert (cache_home / "ilfo" / "compiled").stat().st_mode & 0o777 == 0o700
+
+
+# Looking ---------------------------------------------------------------------------------------
+
+
+def test_inspecting_demonstrations(demos_file, capsys):
+    main(["demos", "inspect", str(demos_file)])
+    shown = capsys.readouterr().out
+    expert = demonstrations()
+    assert "trajectories  2\n" in shown
+    assert f"states        {expert.states_count} of dimension 4\n" in shown
+
+
+def test_inspecting_a_table(tmp_path, capsys):
+    (tmp_path / "walk.csv").write_text("episode,terminal,x,y\na,0,1,2\na,0,3,4\na,1,5,6\n")
+    main(["demos", "inspect", str(tmp_path / "walk.csv")])
+    shown = capsys.readouterr().out
+    assert "states        3 of dimension 2\n" in shown
+    assert "endings       1 terminal, 0 cut off\n" in shown
+
+
+def test_a_missing_library_costs_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "walk.parquet").touch()
+    with pytest.raises(SystemExit, match="2"):
+        main(["demos", "inspect", str(tmp_path / "walk.parquet")])
+    assert capsys.readouterr().err.rstrip().endswith("pip install 'ilfo[parquet]'")
+
+
+def test_listing_settings(capsys):
+    main(["settings"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name, _, _ in walk(Settings()))
+    assert "LearnedTermination" in shown
+    main(["settings", "--task", "cartpole"])
+    assert "KnownTermination" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_listing_settings_of_every_method(method, capsys):
+    main(["settings", method])
+    shown = capsys.readouterr().out
+    for name, _, text in walk(METHODS[method].default_settings()):
+        assert name in shown
+        assert text, name
+
+
+def test_the_methods_are_listed(capsys, monkeypatch):
+    shown = help_of(["train"], capsys, monkeypatch)
+    assert "|".join(METHODS) in shown
+
+
+def test_settings_come_with_their_texts():
+    found = {name: (value, text) for name, value, text in walk(Settings())}
+    assert found["weight"] == ("0.1", "λ: share of the bonus in the cost; 0 only imitates.")
+    assert found["planner"][0] == "TRPO"
+    assert found["planner.kl"][1] == "Bound on the mean KL divergence of a step."
+    assert list(found)[:2] == ["dynamics", "dynamics.members"]
+
+
+@pytest.mark.parametrize("name", DYNAMICS)
+def test_dynamics_by_their_short_names(name):
+    order = Order(changes=runs._dynamics(name))
+    assert type(order.settings().dynamics) is DYNAMICS[name]
+
+
+# Mistakes --------------------------------------------------------------------------------------
+
+ENV = ["--env", "CartPole-v1"]
+STEPS = ["--total-timesteps", "1000"]
+MISTAKES = [
+    (["train", "--task", "chess"], "unknown task 'chess'; there are: cartpole"),
+    (["train", "sarsa"], "unknown method 'sarsa'; there are: mobile"),
+    (["train", "bc", "--total-timesteps", "1000"], "bc takes no environment steps to learn"),
+    (["train", "bc", *ENV, "--demos", "good.npz"], "bc learns from the expert's actions, but"),
+    (["train", "gail", *ENV, *STEPS, "--demos", "good.npz"], "gail learns from the expert's"),
+    (["train", "bc", *ENV, "--demos", "halves.npz"], "must be whole numbers from 0 to 1, one per"),
+    (
+        ["train", "gail", *ENV, *STEPS, "--demos", "halves.npz"],
+        "trajectory 1: the recorded actions",
+    ),
+    (["train", "bc", *ENV, "--demos", "mixed"], "some of the demonstrations hold actions and some"),
+    (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
+    (["train", "ilpo", "--task", "hopper"], "ilpo needs numbered actions"),
+    (["train", "bco", "--preset", "best"], "unknown preset 'best'; there are: default"),
+    (["train", "--preset", "best"], "unknown preset 'best'; there are: default"),
+    (["train", "--set", "planner.speed=3"], "planner.speed: TRPO has no field 'speed'"),
+    (["train", "--set", "policy_steps=many"], "policy_steps: expected int, got 'many'"),
+    (["train", "--set", "policy_steps=0"], "policy_steps is 0"),
+    (["train", "--dynamics", "newton"], "unknown dynamics 'newton'; there are: ensemble, knr, gp"),
+    (["train", "--set", "dynamics=FiniteDynamics"], "FiniteDynamics cannot be chosen by its name"),
+    (["train", "--set", "bonus=CalibratedBonus"], "which EnsembleDynamics does not promise"),
+    (["train", "--set", "weight=2"], "Settings.weight is 2.0, but must lie in [0, 1]"),
+    (["train", "--set", "planner=GPT"], "planner: expected AbstractPlanner, got 'GPT'"),
+    (["train", "--set", "planner=MMD"], "planner: expected AbstractPlanner"),
+    (["train", "--set", "termination=KnownTermination"], "cannot be chosen by its name alone"),
+    (["train", *ENV, *STEPS, "--demos", "missing.npz"], "there are no demonstrations at"),
+    (["train", *ENV, *STEPS, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
+    (["train", "--task", "cartpole", *ENV], "give either --task, or --env with --demos"),
+    (["train", *ENV, *STEPS], "give both --env and --demos"),
+    (["train", *STEPS, "--demos", "good.npz"], "--task, or --env with --demos"),
+    (["train", *ENV, "--demos", "good.npz"], "--total-timesteps"),
+    (["train", "--total-timesteps", "0"], "total_timesteps is 0, but one iteration takes"),
+    (["train", "--seeds", "0"], "seeds is 0, but must be at least 1"),
+    (["train", "--evaluate-every", "0"], "every 0 iterations"),
+    (["train", "--out", "used"], "used is in use"),
+    (
+        ["train", "--env", "Chess-v0", *STEPS, "--demos", "good.npz"],
+        "unknown environment 'Chess-v0'",
+    ),
+    (
+        ["train", "--env", "chess:Chess-v0", *STEPS, "--demos", "good.npz"],
+        "unknown environment 'chess:Chess-v0': No module named 'chess'",
+    ),
+    (["train", "--env", "Pendulum-v1", *STEPS, "--demos", "good.npz"], "Pendulum-v1 have 3"),
+    (["resume", "nowhere"], "there is no run directory nowhere"),
+    (["evaluate", "used"], "used is not a run directory"),
+    (["demos", "inspect", "missing.npz"], "there are no demonstrations at missing.npz"),
+    (["demos", "inspect", "corrupt.npz"], "corrupt.npz cannot be read as demonstrations"),
+    (["train", "--dynamics", "tabular"], "needs states that are one-hot vectors"),
+    (["settings", "--task", "chess"], "unknown task 'chess'"),
+    (["settings", "sarsa"], "unknown method 'sarsa'; there are: mobile, bc, bco"),
+    (["settings", "--preset", "best"], "unknown preset 'best'"),
+    (["expert", "train", "chess", "--out", "new.npz"], "unknown task 'chess'"),
+    (["expert", "train", "cartpole", "--out", "good.npz"], "good.npz exists already"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), MISTAKES, ids=[" ".join(typed)[:50] for typed, _ in MISTAKES]
+)
+def test_a_mistake_costs_one_line(arguments, message, demos_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("good.npz").write_bytes(demos_file.read_bytes())
+    Path("corrupt.npz").write_bytes(demos_file.read_bytes()[:500])
+    states = np.zeros((2, 4, 4), np.float32)
+    acted = [[0, 1, 1], [0, 0.5, 1]]
+    Demonstrations.from_arrays(states, terminal=False, actions=acted).save("halves.npz")
+    Path("mixed").mkdir()
+    Path("mixed/1.npz").write_bytes(Path("halves.npz").read_bytes())
+    Path("mixed/2.npz").write_bytes(demos_file.read_bytes())
+    Path("used").mkdir()
+    Path("used/photo.jpg").touch()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: ")
+    assert message in shown.err
+    assert shown.err.count("\n") == 1, shown.err
+    assert shown.out == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_typing_error_is_explained_by_the_parser(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["train", "--sedes", "3"])
+    assert end.value.code == 2
+    assert "--sedes" in capsys.readouterr().err
+
+
+def fail_with(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+def test_divergence_costs_one_line_too(monkeypatch, capsys):
+    monkeypatch.setattr(runs, "start", fail_with(DivergenceError("NaN in phase dynamics")))
+    with pytest.raises(SystemExit) as end:
+        main(["train"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "error: NaN in phase dynamics\n"
+
+
+@pytest.mark.parametrize("how", [(), ("--markdown",)])
+def test_a_reader_that_has_seen_enough_costs_no_line(how):
+    command = (sys.executable, "-m", "ilfo", "tasks", "--experts", *how)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (1, b"")
+
+
+def test_stopping_by_hand_is_no_error(monkeypatch, capsys):
+    monkeypatch.setattr(runs, "start", fail_with(KeyboardInterrupt()))
+    with pytest.raises(SystemExit) as end:
+        main(["train"])
+    assert end.value.code == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_nobody_expected_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(runs, "start", fail_with(AttributeError("a bug")))
+    with pytest.raises(AttributeError, match="a bug"):
+        main(["train"])

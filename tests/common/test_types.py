@@ -1,0 +1,83 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo.common.types import Normaliser
+
+
+def rows(count=50, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal([1.0, -20.0, 0.0], [1.0, 5.0, 0.3], (count, 3)).astype(np.float32)
+
+
+def test_fit_is_the_mean_and_the_population_deviation():
+    x = rows()
+    fitted = Normaliser.fit(x, jnp.ones(len(x)))
+    np.testing.assert_allclose(fitted.shift, x.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(fitted.scale, x.std(0), rtol=1e-5)
+
+
+def test_inverse_undoes_the_map():
+    x = rows()
+    fitted = Normaliser.fit(x, jnp.ones(len(x)))
+    np.testing.assert_allclose(fitted.inverse(fitted(x)), x, rtol=1e-5, atol=1e-5)
+    z = fitted(x)
+    np.testing.assert_allclose(z.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(z.std(0), 1, rtol=1e-5)
+
+
+def test_rows_of_weight_zero_do_not_exist():
+    x = rows()
+    with_junk = np.concatenate([x, np.full((30, 3), 1e4, np.float32)])
+    weight = jnp.concatenate([jnp.ones(50), jnp.zeros(30)])
+    plain, masked = Normaliser.fit(x, jnp.ones(50)), Normaliser.fit(with_junk, weight)
+    np.testing.assert_allclose(masked.shift, plain.shift, rtol=1e-6)
+    np.testing.assert_allclose(masked.scale, plain.scale, rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+def test_a_weight_counts_like_repeated_rows_in_any_unit(unit):
+    x, repeats = rows(4), np.array([3, 1, 0, 2])
+    weighted = Normaliser.fit(x, jnp.asarray(repeats * unit, jnp.float32))
+    repeated = np.repeat(x, repeats, axis=0)
+    np.testing.assert_allclose(weighted.shift, repeated.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weighted.scale, repeated.std(0), rtol=1e-5)
+
+
+def test_a_dimension_of_another_unit_keeps_its_own_scale():
+    x = rows() * np.array([1e4, 1.0, 1.0])
+    fitted = Normaliser.fit(x, jnp.ones(50))
+    np.testing.assert_allclose(fitted.scale, x.std(0), rtol=1e-4)
+
+
+def test_what_is_nothing_beside_the_others_is_not_blown_up():
+    x = rows() * np.array([1.0, 1e-9, 1.0])
+    fitted = Normaliser.fit(x, jnp.ones(50))
+    assert fitted.scale[1] == pytest.approx(1e-6 * x.std(0).max(), rel=1e-4)
+
+
+def test_a_constant_dimension_gets_the_floor_of_its_own_size():
+    x = rows()
+    x[:, 1] = 7.0
+    fitted = Normaliser.fit(x, jnp.ones(50), floor=0.01)
+    assert fitted.scale[1] == pytest.approx(0.01 * 7.0, rel=1e-5)
+    assert fitted.scale[2] == pytest.approx(x[:, 2].std(), rel=1e-5)
+    np.testing.assert_allclose(fitted(x)[:, 1], 0, atol=1e-3)
+
+
+def test_without_any_movement_the_scale_is_one():
+    fitted = Normaliser.fit(jnp.full((8, 2), 3.0), jnp.ones(8))
+    np.testing.assert_array_equal(fitted.scale, 1)
+    np.testing.assert_array_equal(fitted(jnp.array([4.0, 3.0])), [1, 0])
+
+
+def test_no_rows_at_all_give_the_identity():
+    fitted = Normaliser.fit(jnp.full((8, 2), 3.0), jnp.zeros(8))
+    np.testing.assert_array_equal(fitted.shift, 0)
+    np.testing.assert_array_equal(fitted.scale, 1)
+
+
+def test_identity_changes_nothing():
+    x = rows()
+    np.testing.assert_array_equal(Normaliser.identity(3)(x), x)
+    np.testing.assert_array_equal(Normaliser.identity(3).inverse(x), x)

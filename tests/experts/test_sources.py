@@ -1,0 +1,168 @@
+"""Demonstrations from agents, from Stable-Baselines3 and from functions."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from ilfo.cli import main
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.factory import factory
+from ilfo.experts.sources import find_actor, play_actor
+
+CARTPOLE = factory("CartPole-v1", 40)
+
+
+def right(observation):
+    return 1
+
+
+@pytest.fixture(scope="module")
+def sb3_files(tmp_path_factory):
+    """Untrained models of Stable-Baselines3, with continuous and with numbered actions."""
+    sb3 = pytest.importorskip("stable_baselines3")
+    folder = tmp_path_factory.mktemp("sb3")
+    small = {"net_arch": [8]}
+    sb3.PPO("MlpPolicy", "CartPole-v1", policy_kwargs=small, seed=0).save(folder / "ppo.zip")
+    sb3.SAC("MlpPolicy", "Pendulum-v1", policy_kwargs=small, seed=0).save(folder / "sac.zip")
+    return folder
+
+
+@pytest.mark.parametrize(("algorithm", "env"), [("ppo", "CartPole-v1"), ("sac", "Pendulum-v1")])
+def test_a_model_of_sb3_acts_as_it_would_there(algorithm, env, sb3_files, monkeypatch):
+    import stable_baselines3 as sb3
+
+    made, file = factory(env), sb3_files / f"{algorithm}.zip"
+    theirs = getattr(sb3, algorithm.upper()).load(file)
+
+    def refuse(*_):
+        raise AssertionError("a pickle was opened")
+
+    monkeypatch.setattr("stable_baselines3.common.save_util.cloudpickle.loads", refuse)
+    ours = find_actor(f"{algorithm}:{file}", made, greedy=True)
+    environment = made.make()
+    environment.observation_space.seed(0)
+    for seed in range(5):
+        observation, _ = environment.reset(seed=seed)
+        np.testing.assert_array_equal(
+            ours(observation), theirs.predict(observation, deterministic=True)[0]
+        )
+
+
+def test_an_agent_and_a_run_can_be_recorded(finished_run):
+    for source in (finished_run, finished_run / "best.npz"):
+        (episode,) = play_actor(
+            CARTPOLE.make(), find_actor(str(source), CARTPOLE, greedy=True), episodes=1, seed=0
+        )
+        assert len(episode.states) == len(episode.actions) + 1 == len(episode.rewards) + 1
+
+
+def test_episodes_are_seeded_and_keep_their_actions():
+    play = lambda seed: list(play_actor(CARTPOLE.make(), right, episodes=3, seed=seed))
+    first, again, other = play(0), play(0), play(1)
+    assert [e.states.tobytes() for e in first] == [e.states.tobytes() for e in again]
+    assert first[0].states.tobytes() != other[0].states.tobytes()
+    assert all((episode.actions == 1).all() and episode.terminal for episode in first)
+
+
+def test_the_command_records_a_function(tmp_path, capsys):
+    out = tmp_path / "demos.npz"
+    command = ["demos", "record", "--policy", "tests.experts.test_sources:right"]
+    main([*command, "--env", "CartPole-v1", "--episodes", "4", "--out", str(out)])
+    assert "trajectories  4" in capsys.readouterr().out
+    found = Demonstrations.load(out, actions=True)
+    assert found.metadata["policy"] == "tests.experts.test_sources:right"
+    assert found.expert_return == pytest.approx(np.mean(found.lengths))
+    assert all((trajectory.actions == 1).all() for trajectory in found)
+    with pytest.raises(SystemExit):
+        main([*command, "--env", "CartPole-v1", "--out", str(out)])
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nothing", "policy is 'nothing', but must be"),
+        ("no.module:act", "there is no function no.module:act"),
+        ("math:nothing", "there is no function math:nothing"),
+        ("math:pi", "math:pi is a float, not a function"),
+        ("chess:x.zip", "has no algorithm 'chess'"),
+        ("ppo:missing.zip", "there is no file missing.zip"),
+    ],
+)
+def test_sources_that_cannot_act(source, message):
+    with pytest.raises(ValueError, match=message):
+        find_actor(source, CARTPOLE)
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path):
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    with pytest.raises(ValueError, match=r"bad\.zip is no model of Stable-Baselines3"):
+        find_actor(f"ppo:{tmp_path / 'bad.zip'}", CARTPOLE)
+
+
+def test_a_model_of_another_environment_is_refused(sb3_files):
+    other = factory("MountainCar-v0")
+    assert isinstance(other.make(), gym.Env)
+    with pytest.raises(ValueError, match="cannot be read as ppo with an MlpPolicy for Mountain"):
+        find_actor(f"ppo:{sb3_files / 'ppo.zip'}", other)
+
+
+@pytest.mark.parametrize(
+    ("env", "action"),
+    [
+        ("CartPole-v1", None),
+        ("CartPole-v1", 7),
+        ("CartPole-v1", 0.5),
+        ("Pendulum-v1", 1.0),
+        ("Pendulum-v1", [1.0, 1.0]),
+        ("Pendulum-v1", [np.nan]),
+        ("Pendulum-v1", "left"),
+    ],
+)
+def test_actions_that_cannot_be_executed_are_refused(env, action):
+    with pytest.raises(ValueError, match=r"the policy gave the action .* takes (Discrete|Box)"):
+        list(play_actor(factory(env).make(), lambda _: action, episodes=1, seed=0))
+
+
+def test_what_is_recorded_is_what_was_executed():
+    (episode,) = play_actor(factory("Pendulum-v1").make(), lambda _: [50.0], episodes=1, seed=0)
+    assert (episode.actions == 2.0).all()
+    assert episode.actions.dtype == np.float32
+
+
+def test_a_stochastic_model_of_sb3_follows_the_seed(sb3_files):
+    def play(seed):
+        actor = find_actor(f"ppo:{sb3_files / 'ppo.zip'}", CARTPOLE, seed=seed)
+        return [e.actions.tolist() for e in play_actor(CARTPOLE.make(), actor, episodes=3, seed=0)]
+
+    assert play(0) == play(0)
+    assert play(0) != play(1)
+
+
+def test_a_function_in_the_current_folder_is_found(tmp_path, monkeypatch):
+    (tmp_path / "mine_alone.py").write_text("def act(observation):\n    return 0\n")
+    monkeypatch.chdir(tmp_path)
+    assert find_actor("mine_alone:act", CARTPOLE)(None) == 0
+
+
+def test_the_command_checks_everything_before_it_plays(tmp_path, capsys):
+    command = ["demos", "record", "--policy", "no.module:act", "--env", "CartPole-v1"]
+    for out, more, message in (
+        ("new.csv", [], "new.csv must end in .npz"),
+        ("nowhere/new.npz", [], "there is no folder"),
+        ("new.npz", ["--episodes", "0"], "episodes is 0"),
+    ):
+        with pytest.raises(SystemExit):
+            main([*command, "--out", str(tmp_path / out), *more])
+        assert message in capsys.readouterr().err
+
+
+def test_a_recording_says_how_to_make_it_again(tmp_path):
+    out = tmp_path / "demos.npz"
+    command = ["demos", "record", "--policy", "tests.experts.test_sources:right"]
+    main([*command, "--env", "CartPole-v1", "--episodes", "2", "--horizon", "9", "--out", str(out)])
+    rebuild = Demonstrations.load(out).metadata["rebuild"].split()
+    again = tmp_path / "again.npz"
+    main([str(again) if word == "FILE" else word for word in rebuild[1:]])
+    states = lambda path: [each.states.tobytes() for each in Demonstrations.load(path)]
+    assert states(again) == states(out)

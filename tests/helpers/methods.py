@@ -1,0 +1,71 @@
+"""Every method at a size where compiling, not computing, takes the time."""
+
+import functools
+from pathlib import Path
+
+from ilfo.environments.tasks import find_task
+from ilfo.methods.presets import find_preset
+from ilfo.runs.launch import METHODS, Order, apply_change
+from tests.helpers.agents import CHANGES as MOBILE
+from tests.helpers.agents import HORIZON
+
+SMALL = ("policy.width=8", "policy.depth=1")
+ONLINE = (*SMALL, "chooser.features=16", "streams=2")
+ADVERSARIAL = (
+    *ONLINE,
+    "classifier.width=8",
+    "classifier.depth=1",
+    "planner.cg_iterations=3",
+    "planner.fisher_samples=32",
+    "planner.critic.width=8",
+)
+CHANGES: dict[str, tuple[str, ...]] = {
+    "mobile": MOBILE,
+    "bc": (*SMALL, "passes=8", "every=2", "episodes=2"),
+    "bco": (
+        *ONLINE,
+        "inverse.width=8",
+        "inverse.depth=1",
+        "inverse.plan.passes=1",
+        "cloning.plan.passes=1",
+        "buffer_horizons=8",
+        "explore=2",
+    ),
+    "gail": ADVERSARIAL,
+    "gaifo": ADVERSARIAL,
+    "ilpo": (
+        *ONLINE,
+        "latent.width=8",
+        "latent.depth=1",
+        "latent.plan.passes=1",
+        "cloning.plan.passes=1",
+        "buffer_horizons=8",
+    ),
+}
+STEP = 2 * HORIZON
+"""Online samples of one iteration, of the methods that take any."""
+RIVALS = tuple(name for name in METHODS if name != "mobile")
+STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].needs.actions)
+
+
+def demonstrations(count: int = 2):
+    return find_task("cartpole").load(count, actions=True)
+
+
+def small_rival(method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more):
+    """An agent of the method, with small settings and what is changed of them."""
+    preset = find_preset("default", method)(None)
+    settings = functools.reduce(apply_change, (*CHANGES[method], *changes), preset)
+    expert = demonstrations() if expert is None else expert
+    return METHODS[method](environment, expert, settings, seeds=seeds, horizon=HORIZON, **more)
+
+
+def budget(method: str, iterations: int) -> int | None:
+    return iterations * STEP if METHODS[method].needs.environment else None
+
+
+def rival_order(method: str, demos: Path, iterations: int, **more) -> Order:
+    """What `small_rival` does, as the command line would ask for it."""
+    given = {"task": None, "env": "CartPole-v1", "demos": str(demos), "horizon": HORIZON}
+    given |= {"seeds": 2, "total_timesteps": budget(method, iterations)}
+    return Order(**given | {"method": method, "changes": CHANGES[method]} | more)

@@ -1,0 +1,112 @@
+"""Presets: what they promise, beside the paper's table."""
+
+import pytest
+
+from ilfo.cli.settings_table import differences
+from ilfo.common.fitting import SGD, Adam
+from ilfo.dynamics.termination import KnownTermination, LearnedTermination
+from ilfo.environments.tasks import TASKS, find_task
+from ilfo.methods.mobile import Settings
+from ilfo.methods.presets import PRESETS, find_preset
+from ilfo.runs.launch import Order
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_task_has_every_preset(name, task):
+    settings = find_preset(name)(task)
+    assert isinstance(settings, Settings)
+    if name == "general":
+        assert isinstance(settings.termination, LearnedTermination)
+    else:
+        assert settings.termination == KnownTermination(task.terminal)
+
+
+def test_general_knows_nothing_of_the_task_and_is_what_unknown_environments_get():
+    known = {repr(find_preset("general")(task)) for task in (*TASKS.values(), None)}
+    assert known == {repr(Settings())}
+    assert find_preset("default")(None) == Settings()
+
+
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_the_papers_presets_are_for_its_tasks_only(name):
+    with pytest.raises(ValueError, match=f"the preset '{name}' is for the paper's tasks only"):
+        find_preset(name)(None)
+
+
+PAPER = {
+    # streams, model's width, passes, clip, buffer, imagined streams, steps
+    "cartpole": (2, 64, 20, 2.0, 10, 2, 3),
+    "reacher": (2, 64, 100, 2.0, 10, 10, 10),
+    "swimmer": (2, 512, 100, 1.0, 10, 4, 20),
+    "cartpole-stochastic": (2, 64, 20, 2.0, 10, 4, 5),
+    "hopper": (8, 512, 50, 4.0, 16, 8, 10),
+    "walker2d": (3, 512, 200, 1.0, 15, 20, 15),
+}
+PLANNING = {
+    # policy's width, its least log deviation, CG steps, damping, KL, critic's width and passes
+    "cartpole": (64, None, 50, 0.001, 0.01, 128, 1),
+    "reacher": (64, None, 100, 0.001, 0.01, 128, 1),
+    "swimmer": (64, None, 100, 0.001, 0.01, 128, 1),
+    "cartpole-stochastic": (32, None, 100, 0.001, 0.01, 32, 1),
+    "hopper": (32, -1.0, 10, 0.0001, 0.025, 128, 2),
+    "walker2d": (32, -2.0, 10, 0.0001, 0.025, 128, 2),
+}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_table(name):
+    paper = find_preset("paper")(find_task(name))
+    dynamics, planner, policy = paper.dynamics, paper.planner, paper.policy
+    assert (
+        paper.streams,
+        dynamics.width,
+        dynamics.plan.passes,
+        dynamics.clip,
+        paper.buffer_horizons,
+        paper.imagined_streams,
+        paper.policy_steps,
+    ) == PAPER[name]
+    assert (dynamics.members, dynamics.optimiser, dynamics.plan.batch_size) == (
+        2,
+        SGD(learning_rate=0.005, momentum=0.99),
+        256,
+    )
+    critic = planner.critic
+    bound = None if PLANNING[name][1] is None else policy.log_std_min
+    assert (
+        policy.width,
+        bound,
+        planner.cg_iterations,
+        planner.damping,
+        planner.kl,
+        critic.width,
+        critic.plan.passes,
+    ) == PLANNING[name]
+    assert (critic.trace, critic.discount, critic.plan.batch_size) == (0.97, 0.995, 64)
+    runner = name in ("hopper", "walker2d")
+    assert critic.optimiser == (Adam(1e-3, 1e-8, 1e-3) if runner else Adam(1e-3, 1e-5, 0.0))
+    assert (paper.discriminator.features, paper.discriminator.bandwidth_quantile) == (128, 0.1)
+    assert paper.discriminator.step == (0.67 if name == "swimmer" else 1.0)
+    assert paper.discriminator.input == ("pair" if name == "walker2d" else "state")
+
+
+def test_what_the_authors_do_differently():
+    changed = lambda name: differences(
+        find_preset("authors")(find_task(name)), find_preset("paper")(find_task(name))
+    )
+    shared = {
+        "dynamics.stochastic": "False",
+        "discriminator.features": "512",
+        "discriminator.frequencies": "'uniform'",
+    }
+    assert changed("cartpole") == shared
+    assert changed("hopper") == shared | {"planner.line_search": "False"}
+
+
+def test_an_order_takes_its_preset():
+    order = Order(task="hopper", preset="paper", changes=("weight=0",))
+    assert order.settings().weight == 0
+    assert order.settings().streams == 8
+    with pytest.raises(ValueError, match=r"unknown preset 'best'.*general, paper, authors"):
+        Order(task="hopper", preset="best").settings()

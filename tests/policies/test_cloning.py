@@ -1,0 +1,85 @@
+"""Maximum likelihood recovers policies that are known."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.spaces import BoxActions, DiscreteActions
+from ilfo.common.types import Normaliser
+from ilfo.policies.cloning import Cloning, surprise
+from ilfo.policies.mlp import MLPPolicy
+
+GAIN = jnp.array([[0.3, -0.2], [0.1, 0.25]])
+SPEC = Cloning(optimiser=Adam(1e-2), plan=Passes(passes=60, batch_size=128))
+
+
+def clone(policy, actions, states):
+    @eqx.filter_jit
+    def run():
+        valid = jnp.ones(states.shape[0], bool)
+        return SPEC.fit(policy, SPEC.init(policy), (states, actions), valid, key=jax.random.key(3))
+
+    return run()
+
+
+def test_a_linear_policy_is_recovered_with_its_noise():
+    """a ~ N(K s, 0.2²), and a network without hidden layers is linear."""
+    box = BoxActions((-1.0, -1.0), (1.0, 1.0), (2,))
+    states = jax.random.normal(jax.random.key(0), (2000, 2))
+    noise = 0.2 * jax.random.normal(jax.random.key(1), (2000, 2))
+    spec = MLPPolicy(depth=0, log_std_min=-5.0)
+    first = spec.init(2, box, Normaliser.identity(2), key=jax.random.key(2))
+    policy, _, loss = clone(first, states @ GAIN.T + noise, states)
+    layer = policy.network.layers[0]
+    np.testing.assert_allclose(layer.weight.T, GAIN, atol=0.03)
+    np.testing.assert_allclose(layer.bias, 0, atol=0.03)
+    np.testing.assert_allclose(policy.log_std, np.log(0.2), atol=0.05)
+    expected = 2 * (0.5 + np.log(0.2) + 0.5 * np.log(2 * np.pi))  # the entropy of the noise
+    np.testing.assert_allclose(loss, expected, atol=0.1)
+
+
+def test_a_deviation_that_falls_below_its_bound_stays_on_it():
+    box = BoxActions((-1.0,), (1.0,), (1,))
+    states = jax.random.normal(jax.random.key(0), (500, 2))
+    spec = MLPPolicy(depth=0, log_std_min=-1.0)
+    first = spec.init(2, box, Normaliser.identity(2), key=jax.random.key(2))
+    policy, _, _ = clone(first, states[:, :1] * 0.1, states)
+    np.testing.assert_allclose(policy.log_std, -1.0)
+
+
+def test_a_logistic_policy_is_recovered():
+    """P(1|s) = σ(2 s₀ - s₁)."""
+    states = jax.random.normal(jax.random.key(0), (4000, 2))
+    odds = states @ jnp.array([2.0, -1.0])
+    actions = jax.random.bernoulli(jax.random.key(1), jax.nn.sigmoid(odds)).astype(jnp.int32)
+    first = MLPPolicy(depth=0).init(
+        2, DiscreteActions(2), Normaliser.identity(2), key=jax.random.key(2)
+    )
+    policy, _, _ = clone(first, actions, states)
+    weight = policy.network.layers[0].weight
+    np.testing.assert_allclose(weight[:, 1] - weight[:, 0], [2.0, -1.0], atol=0.25)
+
+
+def test_regularisation_leaves_the_scales_of_states_alone():
+    spec = Cloning(optimiser=Adam(1e-2, regularisation=0.1), plan=Passes(passes=5))
+    states = 3 + jax.random.normal(jax.random.key(0), (200, 2))
+    normaliser = Normaliser.fit(states, jnp.ones(200))
+    first = MLPPolicy().init(2, DiscreteActions(2), normaliser, key=jax.random.key(2))
+    pairs, valid = (states, jnp.zeros(200, jnp.int32)), jnp.ones(200, bool)
+    policy, _, _ = spec.fit(first, spec.init(first), pairs, valid, key=jax.random.key(3))
+    np.testing.assert_array_equal(policy.normaliser.shift, normaliser.shift)
+    np.testing.assert_array_equal(policy.normaliser.scale, normaliser.scale)
+    weight = lambda policy: policy.network.layers[0].weight
+    assert jnp.abs(weight(policy)).mean() < 0.9 * jnp.abs(weight(first)).mean()
+
+
+def test_surprise_by_hand():
+    first = MLPPolicy(depth=0).init(
+        2, DiscreteActions(4), Normaliser.identity(2), key=jax.random.key(2)
+    )
+    flat = jax.tree.map(lambda x: 0 * x if eqx.is_inexact_array(x) else x, first.network)
+    policy = eqx.tree_at(lambda p: p.network, first, flat)
+    pairs = (jnp.zeros((3, 2)), jnp.array([0, 1, 2]))
+    np.testing.assert_allclose(surprise(policy, pairs, jnp.array([1.0, 0.0, 2.0])), np.log(4))

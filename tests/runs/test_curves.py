@@ -1,0 +1,83 @@
+import builtins
+
+import pytest
+
+from ilfo.runs.curves import draw_curves
+
+
+def rows(greedy=100.0):
+    return [
+        {
+            "iteration": iteration,
+            "online_samples": 40 * iteration,
+            "seed": seed,
+            "greedy_return": greedy,
+            "stochastic_return": None if iteration % 2 else 50.0 + seed,
+            "mmd": 1.0 / iteration,
+            "imagined_mmd": 0.5,
+        }
+        for iteration in range(1, 5)
+        for seed in (0, 1)
+    ]
+
+
+def test_a_picture_of_what_was_measured(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    assert draw_curves(rows(), 450.0, tmp_path / "curves.png")
+    image = pyplot.imread(tmp_path / "curves.png")
+    assert image.shape[0] > 200
+    assert image.shape[1] > 500
+    assert image.std() > 0.01
+    assert pyplot.get_fignums() == []
+
+
+def test_the_picture_shows_the_numbers(tmp_path):
+    pytest.importorskip("matplotlib")
+    for name, height, expert in (("a", 100.0, 450.0), ("b", 200.0, 450.0), ("c", 100.0, None)):
+        draw_curves(rows(height), expert, tmp_path / f"{name}.png")
+    a, b, c = ((tmp_path / f"{name}.png").read_bytes() for name in "abc")
+    assert a != b
+    assert a != c
+
+
+def test_a_method_without_online_samples_is_drawn_over_its_iterations(tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(pyplot, "close", lambda figure: None)
+    offline = [
+        {name: value for name, value in row.items() if "mmd" not in name}
+        | {
+            "online_samples": 0,
+            "greedy_return": row["iteration"],
+            "loss": 0.3,
+            "held_out_loss": 0.4,
+        }
+        for row in rows()
+    ]
+    assert draw_curves(offline, None, tmp_path / "curves.png")
+    left, right = pyplot.gcf().axes
+    monkeypatch.undo()
+    pyplot.close("all")
+    assert left.get_xlabel() == right.get_xlabel() == "iterations"
+    assert left.lines[0].get_xdata().tolist() == left.lines[0].get_ydata().tolist() == [1, 2, 3, 4]
+    assert [line.get_ydata()[0] for line in right.lines] == [0.3, 0.4]
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_measured_yet(tmp_path):
+    pytest.importorskip("matplotlib")
+    empty = [row | {"greedy_return": None, "stochastic_return": None} for row in rows()]
+    assert draw_curves(empty, None, tmp_path / "curves.png")
+    assert draw_curves([], None, tmp_path / "none.png")
+
+
+def test_without_matplotlib_there_is_no_picture(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert not draw_curves(rows(), 450.0, tmp_path / "curves.png")
+    assert not (tmp_path / "curves.png").exists()

@@ -1,0 +1,94 @@
+"""What the progress display shows, on a terminal and off it."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ilfo.agents.callbacks import (Callback)
+from ilfo.runs.progress import (Progress)
+
+LOG = {
+    "iteration": 3,
+    "online_samples": 3000,
+    "total_timesteps": 30000,
+    "mmd": np.array([0.25, 0.75]),
+    "model_loss": -1.5,
+    "bonus": np.float32(0.125),
+    "kl": 0.01,
+    "seconds": 10.0,
+    "something_else": 1.0,
+}
+
+
+def show(*logs: dict[str, Any], terminal: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(
+        file=file, force_terminal=terminal, width=60, color_system=None, _environ={"TERM": "xterm"}
+    )
+    progress = Progress(console)
+    progress.on_start(None)
+    for log in logs:
+        progress.on_iteration(None, log)
+    progress.on_end(None)
+    return file.getvalue()
+
+
+def test_one_plain_line_per_iteration() -> None:
+    text = show(LOG, LOG | {"iteration": 4, "online_samples": 4000, "seconds": 12.0})
+    assert text.splitlines() == [
+        "iteration 3  samples 3000/30000  MMD to expert 0.5  model loss -1.5  bonus 0.125  "
+        "KL 0.01  left -",
+        "iteration 4  samples 4000/30000  MMD to expert 0.5  model loss -1.5  bonus 0.125  "
+        "KL 0.01  left 0:00:52",
+    ]
+
+
+def test_missing_values_are_dashes_and_nan_is_not_hidden() -> None:
+    text = show({"kl": np.nan, "mmd": None})
+    assert text == "iteration -  samples -/-  MMD to expert -  KL nan  left -\n"
+
+
+@pytest.mark.parametrize("seconds", [10.0, np.nan, None])
+def test_time_left_without_progress_is_unknown(seconds: Any) -> None:
+    assert show(LOG, LOG | {"seconds": seconds}).splitlines()[1].endswith("left -")
+
+
+def test_time_left_is_never_negative() -> None:
+    done = LOG | {"online_samples": 60000, "seconds": 200.0}
+    assert show(LOG, done).endswith("left 0:00:00\n")
+
+
+def test_live_display_on_a_terminal() -> None:
+    text = show(LOG, LOG | {"iteration": 4, "online_samples": 4000, "seconds": 12}, terminal=True)
+    assert "\x1b[?25l" in text  # the cursor is hidden while the display lives
+    assert text.index("\x1b[?25h") > text.index("\x1b[?25l")
+    last = text[text.rindex("iteration 4") :]
+    assert "samples 4000/30000  left 0:00:52" in last
+    assert "━" in last.splitlines()[1]
+    assert last.splitlines()[2].startswith(
+        "MMD to expert 0.5  model loss -1.5  bonus 0.125  KL 0.01"
+    )
+
+
+def test_live_display_before_the_first_iteration() -> None:
+    assert "samples -/-" in show(terminal=True)
+
+
+def test_a_progress_display_can_be_used_again() -> None:
+    file = io.StringIO()
+    progress = Progress(Console(file=file))
+    for _ in range(2):
+        progress.on_start(None)
+        progress.on_iteration(None, LOG)
+        progress.on_end(None)
+    assert [line.endswith("left -") for line in file.getvalue().splitlines()] == [True, True]
+
+
+def test_the_base_callback_does_nothing() -> None:
+    callback = Callback()
+    callback.on_start(None)
+    assert callback.on_iteration(None, LOG) is None
+    callback.on_end(None)
