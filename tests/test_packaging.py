@@ -42,8 +42,8 @@ def source_files(pattern: str) -> set[str]:
 
 
 def test_wheel_holds_the_bundled_demonstrations(wheel_files: set[str]) -> None:
-    bundled = {name for name in source_files("*.npz") if name.startswith("ilfo/experts/data/")}
-    assert bundled, "no demonstrations in src/ilfo/experts/data"
+    bundled = {name for name in source_files("*.npz") if name.startswith("ilfo/data/bundled/")}
+    assert bundled, "no demonstrations in src/ilfo/data/bundled"
     assert bundled <= wheel_files
 
 

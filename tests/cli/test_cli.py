@@ -23,7 +23,7 @@ from ilfo.runs import machine
 from ilfo.runs.launch import METHODS, Order
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ DEVICES = ("--devices", "2")
 # Time to be killed in, between the rows of an iteration and its checkpoints and behind them.
 SLOWLY = """
 import time
-from ilfo import checkpoint
+from ilfo.storage import checkpoint
 save = checkpoint.save
 
 def slow_save(path, *args):

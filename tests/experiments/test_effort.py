@@ -76,5 +76,5 @@ def test_files_from_before_seconds_were_kept_have_a_dash_for_them(tmp_path):
 
 def test_one_table_at_a_time(capsys):
     with pytest.raises(SystemExit):
-        main(["bench", "table", "six", "--effort", "0.9", "--against", "random"])
+        main(["bench", "table", "tasks", "--effort", "0.9", "--against", "random"])
     assert "choose one" in capsys.readouterr().err

@@ -125,8 +125,8 @@ def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
 
 def test_the_table_shows_the_worst_seed_beside_the_expert():
     """Of the committed results: MountainCar in at most 1.25 times the expert's steps."""
-    cells = [cell for cell in find_sweep("core") if cell.name == "goal"]
-    _, row, *_ = sweep_rows("core", cells, Path(__file__).parents[2] / "results")
+    cells = [cell for cell in find_sweep("ablations") if cell.name == "goal"]
+    _, row, *_ = sweep_rows("ablations", cells, Path(__file__).parents[2] / "results")
     worst, expert = map(float, row[-2:])
     assert 100 < expert < worst <= 1.25 * expert
 
@@ -147,13 +147,13 @@ def test_a_seed_that_a_cell_does_not_have_is_refused(ran):
 
 def test_unknown_cells_are_named():
     with pytest.raises(ValueError, match=r"unknown cell 'none'.*cartpole"):
-        find_cells("core", ["none"])
-    assert [cell.name for cell in find_cells("core", ["goal"])] == ["goal"]
-    assert find_cells("core", []) == list(find_sweep("core"))
+        find_cells("ablations", ["none"])
+    assert [cell.name for cell in find_cells("ablations", ["goal"])] == ["goal"]
+    assert find_cells("ablations", []) == list(find_sweep("ablations"))
 
 
 def test_unknown_sweep_is_named():
-    with pytest.raises(ValueError, match=r"unknown sweep 'none'.*core"):
+    with pytest.raises(ValueError, match=r"unknown sweep 'none'.*ablations"):
         find_sweep("none")
 
 
@@ -164,7 +164,7 @@ def test_cells_have_names_of_their_own(name):
 
 
 def test_the_six_tasks_have_every_variant_and_a_curve():
-    cells = find_sweep("six")
+    cells = find_sweep("tasks")
     seeds = {cell.name: cell.order.seeds for cell in cells}
     few = lambda task: 1 if task == "walker2d" else 2
     expected = {f"{task}{kind}": 5 for kind in ("", "-no-bonus", "-constant") for task in TASKS}
@@ -180,7 +180,7 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
 
 def test_mobile_and_its_rivals_meet_on_equal_terms():
     """The same task, demonstrations, seeds and online budget in every cell of a task."""
-    orders = {cell.name: cell.order for cell in find_sweep("rivals")}
+    orders = {cell.name: cell.order for cell in find_sweep("methods")}
     for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
         mobile = orders[task]
         assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())
@@ -193,8 +193,8 @@ def test_mobile_and_its_rivals_meet_on_equal_terms():
 
 def test_the_table_of_rivals_reads_mobile_where_the_six_tasks_keep_it(tmp_path):
     """So that nothing is run twice."""
-    cell = next(cell for cell in find_sweep("rivals") if cell.name == "hopper")
-    assert result_file(tmp_path, "rivals", cell, 3) == tmp_path / "six" / "hopper-3.json"
+    cell = next(cell for cell in find_sweep("methods") if cell.name == "hopper")
+    assert result_file(tmp_path, "methods", cell, 3) == tmp_path / "tasks" / "hopper-3.json"
 
 
 def test_scripted_experts_do_what_they_are_for():

@@ -104,7 +104,7 @@ def test_one_writer_many_readers(run: RunDirectory) -> None:
 
 HOLD = """
 import sys, time
-from ilfo.run import RunDirectory
+from ilfo.runs.directory import RunDirectory
 run = RunDirectory.open(sys.argv[1], write=True)
 print("locked", flush=True)
 time.sleep(60)
@@ -113,7 +113,7 @@ time.sleep(60)
 
 def test_a_killed_process_frees_the_lock(run: RunDirectory) -> None:
     run.close()
-    source = str(Path(files.__file__).parents[1])
+    source = str(Path(files.__file__).parents[2])
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(run.path)],
         stdout=subprocess.PIPE,

@@ -31,7 +31,7 @@ from ilfo.storage.provenance import (versions)
 from ilfo.common.fitting import Adam
 from tests.helpers.agents import (AVERAGING, CHANGES, HORIZON, MACHINE, SEEDS, SETTINGS, STEP, Exploding, bits, demonstrations, small_order)
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILES = {"config.json", "metrics.csv", "timings.csv", "last.npz", "best.npz", "summary.json"}
 
 
@@ -212,7 +212,7 @@ def test_the_constant_cost_judges_policies_by_what_it_replaces():
 CHILD = """
 import sys, time
 from pathlib import Path
-from ilfo import checkpoint
+from ilfo.storage import checkpoint
 from ilfo.runs.launch import start
 from tests.helpers.agents import MACHINE, small_order
 

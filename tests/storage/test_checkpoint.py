@@ -246,7 +246,7 @@ def test_a_failure_before_the_rename_keeps_the_old_file(
 
 def test_a_kill_before_the_rename_keeps_the_old_file(path: Path) -> None:
     program = (
-        "import os, signal, sys; from ilfo.files import atomic\n"
+        "import os, signal, sys; from ilfo.storage.atomic import atomic\n"
         "with atomic(sys.argv[1]) as file:\n"
         "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -261,7 +261,7 @@ def test_a_kill_before_the_rename_keeps_the_old_file(path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    source = str(Path(checkpoint.__file__).parents[1])
+    source = str(Path(checkpoint.__file__).parents[2])
     return os.environ | {"PYTHONPATH": source}
 
 

@@ -13,16 +13,21 @@ from typing import Any
 
 from ilfo.agents.callbacks import Callback
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.sweeps.ablations import CELLS as CORE
-from ilfo.experiments.sweeps.dynamics import CELLS as THEORY
-from ilfo.experiments.sweeps.methods import CELLS as RIVALS
-from ilfo.experiments.sweeps.tasks import CELLS as SIX
+from ilfo.experiments.sweeps.ablations import CELLS as ABLATIONS
+from ilfo.experiments.sweeps.dynamics import CELLS as DYNAMICS
+from ilfo.experiments.sweeps.methods import CELLS as METHODS
+from ilfo.experiments.sweeps.tasks import CELLS as TASKS
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.launch import Order, load_best, order_of, resume, start
 from ilfo.runs.machine import peak_memory, processor
 from ilfo.storage.atomic import atomic_write_text
 
-SWEEPS: dict[str, tuple[Cell, ...]] = {"core": CORE, "six": SIX, "rivals": RIVALS, "theory": THEORY}
+SWEEPS: dict[str, tuple[Cell, ...]] = {
+    "tasks": TASKS,
+    "methods": METHODS,
+    "ablations": ABLATIONS,
+    "dynamics": DYNAMICS,
+}
 EPISODES = 50
 WORK = ("compile", "collect", "improve", "save")
 """Phases that learning consists of; evaluating only serves the reader."""

@@ -303,7 +303,7 @@ def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> Planner
 class MobILE(Agent):
     """Learn a policy from observations alone: `MobILE(environment, demonstrations).learn(30_000)`.
 
-    See `ilfo.agent.Agent` for the arguments and for what an agent can do.
+    See `ilfo.agents.agent.Agent` for the arguments and for what an agent can do.
     """
 
     method = "mobile"

@@ -1,5 +1,5 @@
-"""What the studies found at full size, as docs/theory holds it: rates near the theory's, told apart
-by whole intervals, and coverage as promised."""
+"""What the studies found at full size, as results/studies holds it: rates near the theory's, told
+apart by whole intervals, and coverage as promised."""
 
 import csv
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-RECORDED = Path(__file__).parents[2] / "docs" / "theory"
+RECORDED = Path(__file__).parents[3] / "results" / "studies"
 
 
 def table(study, name):

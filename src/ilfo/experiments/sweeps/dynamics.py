@@ -1,4 +1,4 @@
-"""Do calibrated models serve MobILE on a real task? CartPole, beside the sweep `core`'s ensemble.
+"""Calibrated models in MobILE on CartPole; the ensemble's row is in the sweep `ablations`.
 
 Everything but the dynamics is the preset's.
 """

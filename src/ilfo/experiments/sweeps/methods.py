@@ -1,7 +1,7 @@
 """MobILE and its rivals on the paper's tasks, at the same online budget, five seeds.
 
 A cell is TASK-METHOD, with the method's default preset and the paper's number of demonstrations;
-`TASK` is MobILE's, which the sweep `six` runs. `TASK-constant` is the survival reference on real
+`TASK` is MobILE's, which the sweep `tasks` runs. `TASK-constant` is the survival reference on real
 rollouts: GAIfO's loop with the same cost for every step alive, whatever the demonstrations show.
 The expert and a random policy are in every table anyway. ILPO is for numbered actions only.
 """
@@ -9,7 +9,7 @@ The expert and a random policy are in every table anyway. ILPO is for numbered a
 from dataclasses import replace
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.sweeps.tasks import CELLS as SIX
+from ilfo.experiments.sweeps.tasks import CELLS as TASKS
 from ilfo.runs.launch import Order
 
 DISCRETE = ("cartpole", "reacher", "cartpole-stochastic")
@@ -19,7 +19,7 @@ CONSTANT = ("classifier.cost_form=constant",)
 
 
 def _cells() -> tuple[Cell, ...]:
-    mobile = {cell.name: replace(cell, home="six") for cell in SIX}
+    mobile = {cell.name: replace(cell, home="tasks") for cell in TASKS}
     cells = []
     for task in DISCRETE + CONTINUOUS:
         order = Order(task=task, seeds=5)
