@@ -29,7 +29,7 @@ from ilfo.common.types import Expert, Rollout, Transition
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import NoTermination
-from ilfo.methods.mobile import Settings, TrainState, improve, init, judge
+from ilfo.methods.mobile import MobILESettings, TrainState, improve, init, judge
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy
@@ -43,8 +43,8 @@ NOWHERE = 1e6
 """Multiple of the largest norm seen that no imagined state exceeds: rollouts have full length."""
 
 
-def settings_for(sizes: Sizes) -> Settings:
-    return Settings(
+def settings_for(sizes: Sizes) -> MobILESettings:
+    return MobILESettings(
         dynamics=EnsembleDynamics(
             members=sizes.members,
             width=sizes.dynamics_width,
@@ -89,7 +89,7 @@ class Iteration:
     """All that one iteration starts from."""
 
     sizes: Sizes
-    settings: Settings
+    settings: MobILESettings
     problem: Problem
     expert: Expert
     state: TrainState

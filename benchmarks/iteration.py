@@ -197,7 +197,7 @@ def measure(name: str, sizes: Sizes, repeats: int, least: float) -> Report:
     torch_plain.check_same(sizes)
     environments = []
     if name in ENVIRONMENTS:
-        environments = factory(ENVIRONMENTS[name]).several(compiled.REAL_STREAMS)
+        environments = factory(ENVIRONMENTS[name]).make_many(compiled.REAL_STREAMS)
     plain, plain_tries, transitions = torch_phases(torch_plain, sizes, environments)
     tuned, tuned_tries, _ = torch_phases(torch_reference, sizes, environments)
     iteration = compiled.make_iteration(sizes, *transitions)

@@ -22,7 +22,7 @@ from ilfo.experiments.workers import cores, stay_on
 from ilfo.methods.mobile import MobILE, adapt_scales, judge
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 from ilfo.runs import machine
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 
 def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:
@@ -110,7 +110,7 @@ def main() -> None:
     options = parser.parse_args()
     stay_on(cores()[-1])
     machine.set_up(1)
-    order = Order(task=options.task, preset=options.preset)
+    order = RunSpec(task=options.task, preset=options.preset)
     agent = order.agent()
     agent.learn(options.iterations * agent.samples_per_iteration)
     found = measure(agent, options.turns)

@@ -30,7 +30,7 @@ def collecting(made: Factory, streams: int) -> Callable[[], object]:
     dim, actions = state_dim(made.observation_space), action_space(made.action_space)
     policy = MLPPolicy().init(dim, actions, Normaliser.identity(dim), key=jax.random.key(0))
     stacked = jax.tree.map(lambda x: x[None] if eqx.is_array(x) else x, policy)
-    environments = made.several(streams)
+    environments = made.make_many(streams)
 
     def run() -> object:
         return collect(
@@ -42,7 +42,7 @@ def collecting(made: Factory, streams: int) -> Callable[[], object]:
 
 def stepping(made: Factory, streams: int) -> Callable[[], object]:
     """The same actions as the collection's first policy would draw, without asking it."""
-    environments = made.several(streams)
+    environments = made.make_many(streams)
     rollout, _ = collecting(made, streams)()  # type: ignore[misc]
     actions = action_space(made.action_space)
     drawn = rollout.action[0].reshape(streams * made.horizon, *rollout.action.shape[3:])

@@ -33,7 +33,7 @@ from tests.helpers.agents import (
     STEP,
     demonstrations,
     small_agent,
-    small_order,
+    small_spec,
 )
 
 
@@ -121,5 +121,5 @@ def demos_file(tmp_path_factory) -> Path:
 def finished_run(cache_home, demos_file, tmp_path_factory) -> Path:
     """The directory of a run that nothing disturbed; five iterations, three seeds."""
     out = tmp_path_factory.mktemp("runs") / "finished"
-    launch.start(small_order(demos_file, 5), out, MACHINE)
+    launch.start(small_spec(demos_file, 5), out, MACHINE)
     return out

@@ -20,7 +20,7 @@ def demonstrations(actions=ACTIONS) -> Demonstrations:
 
 
 def test_actions_that_were_not_asked_for_cannot_be_read():
-    seen = Needs().admit("some", demonstrations())
+    seen = Needs().restrict("some", demonstrations())
     assert not seen.has_actions
     assert [each.actions for each in seen] == [None, None]
     assert seen.count() == 2
@@ -35,7 +35,7 @@ def test_a_stream_stays_a_stream():
         for states in STATES:
             yield Trajectory(states, False, np.zeros(3))
 
-    seen = Needs().admit("some", Demonstrations.stream(open_))
+    seen = Needs().restrict("some", Demonstrations.stream(open_))
     before = len(opened)
     passes = [[each.actions for each in seen] for _ in range(2)]
     assert passes == [[None, None], [None, None]]
@@ -45,9 +45,9 @@ def test_a_stream_stays_a_stream():
 def test_actions_that_are_needed():
     needs = Needs(actions=True)
     given = demonstrations()
-    assert needs.admit("some", given) is given
+    assert needs.restrict("some", given) is given
     with pytest.raises(ValueError, match=r"some learns from the expert's actions, but .* none"):
-        needs.admit("some", demonstrations(None))
+        needs.restrict("some", demonstrations(None))
 
 
 def test_numbered_actions_that_are_needed():

@@ -18,9 +18,9 @@ from ilfo.cli import COMMANDS, main
 from ilfo.cli import train as runs
 from ilfo.cli.settings_table import field_texts, walk
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
 from ilfo.runs import machine
-from ilfo.runs.launch import METHODS, Order
+from ilfo.runs.launch import METHODS, RunSpec
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
 
 ROOT = Path(__file__).parents[2]
@@ -97,9 +97,9 @@ def trained_by_command(cache_home, demos_file, tmp_path_factory):
 def test_training_your_own_environment(trained_by_command, finished_run, demos_file):
     out, _ = trained_by_command
     assert (out / "metrics.csv").read_bytes() == (finished_run / "metrics.csv").read_bytes()
-    order = json.loads((out / "config.json").read_text())["order"]
-    assert order["demos"] == str(demos_file.resolve())
-    assert order["task"] is None
+    spec = json.loads((out / "config.json").read_text())["spec"]
+    assert spec["demos"] == str(demos_file.resolve())
+    assert spec["task"] is None
 
 
 def test_plain_lines_without_a_terminal(trained_by_command):
@@ -216,7 +216,7 @@ def test_a_missing_library_costs_one_line(tmp_path, monkeypatch, capsys):
 def test_listing_settings(capsys):
     main(["settings"])
     shown = capsys.readouterr().out
-    assert all(name in shown for name, _, _ in walk(Settings()))
+    assert all(name in shown for name, _, _ in walk(MobILESettings()))
     assert "LearnedTermination" in shown
     main(["settings", "--task", "cartpole"])
     assert "KnownTermination" in capsys.readouterr().out
@@ -237,7 +237,7 @@ def test_the_methods_are_listed(capsys, monkeypatch):
 
 
 def test_settings_come_with_their_texts():
-    found = {name: (value, text) for name, value, text in walk(Settings())}
+    found = {name: (value, text) for name, value, text in walk(MobILESettings())}
     assert found["weight"] == ("0.1", "λ: share of the bonus in the cost; 0 only imitates.")
     assert found["planner"][0] == "TRPO"
     assert found["planner.kl"][1] == "Bound on the mean KL divergence of a step."
@@ -246,8 +246,8 @@ def test_settings_come_with_their_texts():
 
 @pytest.mark.parametrize("name", DYNAMICS)
 def test_dynamics_by_their_short_names(name):
-    order = Order(changes=runs._dynamics(name))
-    assert type(order.settings().dynamics) is DYNAMICS[name]
+    spec = RunSpec(changes=runs._dynamics(name))
+    assert type(spec.settings().dynamics) is DYNAMICS[name]
 
 
 # Mistakes --------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ MISTAKES = [
     (["train", "--dynamics", "newton"], "unknown dynamics 'newton'; there are: ensemble, knr, gp"),
     (["train", "--set", "dynamics=FiniteDynamics"], "FiniteDynamics cannot be chosen by its name"),
     (["train", "--set", "bonus=CalibratedBonus"], "which EnsembleDynamics does not promise"),
-    (["train", "--set", "weight=2"], "Settings.weight is 2.0, but must lie in [0, 1]"),
+    (["train", "--set", "weight=2"], "MobILESettings.weight is 2.0, but must lie in [0, 1]"),
     (["train", "--set", "planner=GPT"], "planner: expected AbstractPlanner, got 'GPT'"),
     (["train", "--set", "planner=MMD"], "planner: expected AbstractPlanner"),
     (["train", "--set", "termination=KnownTermination"], "cannot be chosen by its name alone"),

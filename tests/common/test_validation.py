@@ -2,7 +2,7 @@
 
 import pytest
 
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
 from ilfo.runs.launch import apply_change
 
 
@@ -33,4 +33,4 @@ from ilfo.runs.launch import apply_change
 def test_out_of_range(change):
     name = change.split("=")[0].split(".")[-1]
     with pytest.raises(ValueError, match=name):
-        apply_change(Settings(), change)
+        apply_change(MobILESettings(), change)

@@ -19,7 +19,7 @@ from tests.helpers.methods import (
     STEP,
     budget,
     demonstrations,
-    rival_order,
+    method_spec,
     small_rival,
 )
 
@@ -141,7 +141,7 @@ def test_actions_that_are_needed_are_read(method, trained):
 def test_a_stopped_run_resumes_to_the_state_of_an_undisturbed_one(method, trained, tmp_path):
     file, run = tmp_path / "demos.npz", tmp_path / "run"
     demonstrations().save(file)
-    start(rival_order(method, file, ITERATIONS), run, MACHINE, [Stop()])
+    start(method_spec(method, file, ITERATIONS), run, MACHINE, [Stop()])
     rows = (run / "metrics.csv").read_bytes()
     summary = resume(run, MACHINE)
     assert bits(METHODS[method].load(run / "last.npz").state) == bits(trained.agent.state)

@@ -208,8 +208,8 @@ def test_kl_is_the_expected_log_ratio(kind: str) -> None:
 
 def test_entropy_is_the_expected_surprise(kind: str) -> None:
     p, _ = DISTRIBUTIONS[kind]
-    surprise = -log_probs(p, draw(p, 20_000, 5))
-    assert abs(p.entropy() - surprise.mean()) < 4 * surprise.std() / math.sqrt(len(surprise))
+    losses = -log_probs(p, draw(p, 20_000, 5))
+    assert abs(p.entropy() - losses.mean()) < 4 * losses.std() / math.sqrt(len(losses))
 
 
 def test_mode_is_most_likely(kind: str) -> None:

@@ -8,7 +8,7 @@ from ilfo.common.types import Transition
 from ilfo.dynamics.base import AbstractModel
 from ilfo.dynamics.bonus import BufferNormalised, CalibratedBonus, NoBonus
 from ilfo.dynamics.knr import KNRDynamics
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
 
 
 class Known(AbstractModel):
@@ -81,6 +81,6 @@ def test_the_calibrated_bonus_is_the_theorems_over_twice_the_horizon():
 
 
 def test_the_calibrated_bonus_takes_calibrated_dynamics_only():
-    Settings(dynamics=KNRDynamics(), bonus=CalibratedBonus())
+    MobILESettings(dynamics=KNRDynamics(), bonus=CalibratedBonus())
     with pytest.raises(ValueError, match="EnsembleDynamics does not promise"):
-        Settings(bonus=CalibratedBonus())
+        MobILESettings(bonus=CalibratedBonus())

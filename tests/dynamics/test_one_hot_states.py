@@ -9,7 +9,7 @@ from ilfo.dynamics.features import OneHot
 from ilfo.dynamics.gp import GPDynamics
 from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
 
 COUNTING = [
     TabularDynamics(),
@@ -34,4 +34,4 @@ def test_an_agent_refuses_before_it_acts():
     states = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     demonstrations = Demonstrations.from_arrays([states], terminal=[True])
     with pytest.raises(ValueError, match="one-hot"):
-        MobILE("CartPole-v1", demonstrations, Settings(TabularDynamics()))
+        MobILE("CartPole-v1", demonstrations, MobILESettings(TabularDynamics()))

@@ -67,7 +67,7 @@ def test_a_class_is_a_function_that_makes_one():
 
 def test_copies_are_independent_and_carry_the_spaces():
     made = factory("CartPole-v1")
-    first, second = made.several(2)
+    first, second = made.make_many(2)
     assert first.unwrapped is not second.unwrapped
     assert made.observation_space == first.observation_space
     assert made.action_space == gym.spaces.Discrete(2)

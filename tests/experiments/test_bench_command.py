@@ -18,10 +18,10 @@ import sys
 from ilfo.cli import main
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import SWEEPS
-from tests.helpers.agents import demonstrations, small_order
+from tests.helpers.agents import demonstrations, small_spec
 sys.executable = sys.argv.pop(1)
-order = small_order("", {ITERATIONS}, seeds={SEEDS})
-SWEEPS["tiny"] = (Cell("cell", order, demonstrations),)
+spec = small_spec("", {ITERATIONS}, seeds={SEEDS})
+SWEEPS["tiny"] = (Cell("cell", spec, demonstrations),)
 main()
 """
 

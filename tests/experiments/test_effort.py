@@ -9,7 +9,7 @@ from ilfo.cli import main
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.runner import result_files
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 from ilfo.storage.config import to_dict
 
 
@@ -24,7 +24,7 @@ def written(folder, cell, heights, **more):
             }
             for index, height in enumerate(height for height in curve for _ in range(2))
         ]
-        settings = to_dict(cell.order.settings(), FUNCTIONS)
+        settings = to_dict(cell.spec.settings(), FUNCTIONS)
         seconds = {"collect": 4.0, "improve": 3.0, "save": 1.0, "total": 60.0}
         summary = {"expert_return": 100.0, "random_return": 0.0, "seconds": seconds}
         summary |= {"online_samples": 10 * len(rows), "demonstrations": {"trajectories": 10}}
@@ -34,29 +34,29 @@ def written(folder, cell, heights, **more):
 
 
 def test_the_first_point_that_is_high_enough_counts(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=3, total_timesteps=80))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=3, total_timesteps=80))
     curves = [[10, 96, 50, 99], [10, 20, 97, 99], [10, 20, 30, 94]]
     written(tmp_path, cell, curves, peak_memory=0.75)
-    _, row = effort_rows("sweep", (cell, Cell("none", cell.order)), tmp_path, 0.95)
+    _, row = effort_rows("sweep", (cell, Cell("none", cell.spec)), tmp_path, 0.95)
     # crossings at the 2nd and 3rd measured points, none for the last seed, which is the latest; the
     # mean is at 0.97
     assert row == ("some", "3", "2", "60", "15", "80", "1.00", "60", "0.75")
 
 
 def test_a_median_needs_more_than_half_of_the_seeds(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=3, total_timesteps=80))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=3, total_timesteps=80))
     written(tmp_path, cell, [[10, 96, 50, 99], [10, 20, 30, 40], [10, 20, 30, 94]])
     assert effort_rows("sweep", (cell,), tmp_path, 0.95)[1][2:5] == ("1", "-", "-")
 
 
 def test_results_of_another_budget_are_marked(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=1, total_timesteps=200))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=1, total_timesteps=200))
     written(tmp_path, cell, [[10, 96, 50, 99]])
     assert effort_rows("sweep", (cell,), tmp_path, 0.95)[1][0] == "some*"
 
 
 def test_a_score_that_no_seed_has_is_a_dash(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=1))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=1))
     written(tmp_path, cell, [[10, 20]])
     row = effort_rows("sweep", (cell,), tmp_path, 0.95)[1]
     assert row[2:6] == ("0", "-", "-", "-")
@@ -64,7 +64,7 @@ def test_a_score_that_no_seed_has_is_a_dash(tmp_path):
 
 
 def test_files_from_before_seconds_were_kept_have_a_dash_for_them(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=1))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=1))
     written(tmp_path, cell, [[10, 99]])
     (path,) = result_files(tmp_path, "sweep", cell)
     result = json.loads(path.read_text())

@@ -9,9 +9,9 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.results import area, best_by_reward, on_grid, read_results, score_curve
 from ilfo.experiments.runner import result_file
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
-CELL = Cell("cartpole-odd", Order(task="cartpole", seeds=2))
+CELL = Cell("cartpole-odd", RunSpec(task="cartpole", seeds=2))
 
 
 def result(returns, *, step=10, expert=100.0):
@@ -75,7 +75,7 @@ def test_three_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
 def test_a_method_without_samples_is_a_flat_line(results, monkeypatch, tmp_path):
     """At the chosen policy's score, and in the running maximum at the best one's."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    offline = Cell("cartpole-flat", Order(task="cartpole", seeds=2))
+    offline = Cell("cartpole-flat", RunSpec(task="cartpole", seeds=2))
     for seed, returns in enumerate(([90.0, 50.0], [70.0, 30.0])):
         path = result_file(results, "sweep", offline, seed)
         path.write_text(json.dumps(result(returns, step=0)))

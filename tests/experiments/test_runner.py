@@ -25,14 +25,14 @@ from ilfo.experiments.runner import (
 from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.sweeps.ablations import place_error, record_goal, record_hold, steps_taken
 from ilfo.methods.mobile import MobILE
-from ilfo.runs.launch import Order
-from tests.helpers.agents import MACHINE, STEP, demonstrations, small_order
+from ilfo.runs.launch import RunSpec
+from tests.helpers.agents import MACHINE, STEP, demonstrations, small_spec
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory, cache_home):
     folder = tmp_path_factory.mktemp("bench")
-    cell = Cell("tiny", small_order("", 2), demonstrations, steps_taken)
+    cell = Cell("tiny", small_spec("", 2), demonstrations, steps_taken)
     run_all(cell, folder)
     return cell, folder
 
@@ -48,9 +48,9 @@ def test_one_file_per_seed_with_its_curve(ran):
         result = json.loads(path.read_text())
         assert result["result"]["seed"] == seed
         assert [row["online_samples"] for row in result["curve"]] == [STEP, 2 * STEP]
-        assert 0 < result["result"]["steps_taken"] <= cell.order.horizon
-        assert result["settings"]["type"] == "Settings"
-        assert result["order"]["first_seed"] == seed
+        assert 0 < result["result"]["steps_taken"] <= cell.spec.horizon
+        assert result["settings"]["type"] == "MobILESettings"
+        assert result["spec"]["first_seed"] == seed
         seconds = [row["seconds"] for row in result["curve"]]
         assert 0 < seconds[0] < seconds[1]
         for row in result["curve"]:
@@ -71,7 +71,7 @@ def test_a_second_call_changes_nothing_measured(ran):
 
 def test_table_has_a_row_per_cell_with_results(ran):
     cell, folder = ran
-    other = Cell("missing", cell.order)
+    other = Cell("missing", cell.spec)
     header, row, *references = sweep_rows("sweep", (cell, other), folder / "results")
     assert row[0] == "tiny"
     assert len(row) == len(header)
@@ -94,7 +94,7 @@ def test_a_table_is_never_cut_short():
 
 def test_a_row_that_other_settings_made_is_marked(ran):
     cell, folder = ran
-    other = replace(cell, order=replace(cell.order, changes=(*cell.order.changes, "weight=0.5")))
+    other = replace(cell, spec=replace(cell.spec, changes=(*cell.spec.changes, "weight=0.5")))
     results = folder / "results"
     fresh, stale = (sweep_rows("sweep", [each], results) for each in (cell, other))
     assert fresh[1][0] == "tiny"
@@ -112,14 +112,14 @@ def test_a_row_that_other_settings_made_is_marked(ran):
 def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
     cell, folder = ran
     kept = read_results(folder / "results", "sweep", cell)
-    budget = lambda samples: replace(cell, order=replace(cell.order, total_timesteps=samples))
+    budget = lambda samples: replace(cell, spec=replace(cell.spec, total_timesteps=samples))
     assert not changed(cell, kept)
     assert not changed(budget(3 * STEP - 1), kept)  # ends with the same whole iteration
     assert changed(budget(3 * STEP), kept) == {"total_timesteps"}
     assert changed(budget(2 * STEP - 1), kept) == {"total_timesteps"}
-    bundled = Cell("tiny", Order(task="cartpole"))
+    bundled = Cell("tiny", RunSpec(task="cartpole"))
     assert "trajectories" in changed(bundled, kept)  # ten of them; these results saw two
-    two = replace(bundled, order=replace(bundled.order, trajectories=2))
+    two = replace(bundled, spec=replace(bundled.spec, trajectories=2))
     assert "trajectories" not in changed(two, kept)
 
 
@@ -165,7 +165,7 @@ def test_cells_have_names_of_their_own(name):
 
 def test_the_six_tasks_have_every_variant_and_a_curve():
     cells = find_sweep("tasks")
-    seeds = {cell.name: cell.order.seeds for cell in cells}
+    seeds = {cell.name: cell.spec.seeds for cell in cells}
     few = lambda task: 1 if task == "walker2d" else 2
     expected = {f"{task}{kind}": 5 for kind in ("", "-no-bonus", "-constant") for task in TASKS}
     others = ("-paper", "-authors", "-general")
@@ -173,14 +173,14 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
     expected |= {"walker2d-long": 5}
     assert list(seeds.items()) == list(expected.items())
     for cell in cells:
-        settings = cell.order.settings()
-        iterations = cell.order.budget // (settings.streams * find_task(cell.order.task).horizon)
+        settings = cell.spec.settings()
+        iterations = cell.spec.budget // (settings.streams * find_task(cell.spec.task).horizon)
         assert iterations >= 10 * cell.every
 
 
 def test_mobile_and_its_rivals_meet_on_equal_terms():
     """The same task, demonstrations, seeds and online budget in every cell of a task."""
-    orders = {cell.name: cell.order for cell in find_sweep("methods")}
+    orders = {cell.name: cell.spec for cell in find_sweep("methods")}
     for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
         mobile = orders[task]
         assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())

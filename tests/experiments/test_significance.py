@@ -11,7 +11,7 @@ from ilfo.experiments.runner import result_files
 from ilfo.experiments.scores import sweep_rows
 from ilfo.experiments.significance import against_no_bonus, against_random, chance_of_as_much
 from ilfo.experiments.sweeps.methods import CELLS, CONTINUOUS
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 from ilfo.storage.config import to_dict
 
 
@@ -39,14 +39,14 @@ def written(folder, cell, returns, *, curve=(), **more):
         summary |= {"expert_return": 450.0, "random_return": 22.5}
         path.parent.mkdir(exist_ok=True)
         result = {"result": scores | more, "summary": summary, "curve": curve}
-        settings = to_dict(cell.order.settings(), FUNCTIONS)
+        settings = to_dict(cell.spec.settings(), FUNCTIONS)
         path.write_text(json.dumps(result | {"settings": settings}))
 
 
 def test_the_table_compares_with_random_actions(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=3))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=3))
     written(tmp_path, cell, [400.0, 500.0, 450.0])
-    header, row = against_random("sweep", (cell, Cell("none", cell.order)), tmp_path)
+    header, row = against_random("sweep", (cell, Cell("none", cell.spec)), tmp_path)
     assert len(header) == len(row)
     assert row[0] == "some"
     assert 15 < float(row[2]) < 30
@@ -55,7 +55,7 @@ def test_the_table_compares_with_random_actions(tmp_path):
 
 
 def test_policies_of_other_rules_have_their_own_rows(tmp_path):
-    cell = Cell("some", Order(task="cartpole", seeds=3))
+    cell = Cell("some", RunSpec(task="cartpole", seeds=3))
     other = {"rule": "held-out-likelihood", "greedy_score": 0.5, "stochastic_score": 0.25}
     written(tmp_path, cell, [450.0] * 3, alternatives=[other])
     _, mine, second, expert, chance = sweep_rows("sweep", (cell,), tmp_path)
@@ -67,19 +67,19 @@ def test_policies_of_other_rules_have_their_own_rows(tmp_path):
 
 
 def test_every_cell_of_the_rivals_can_be_ordered():
-    """Settings are made and changes applied; nobody asks ILPO for continuous actions."""
+    """MobILESettings are made and changes applied; nobody asks ILPO for continuous actions."""
     names = [cell.name for cell in CELLS]
     assert len(set(names)) == len(names)
     assert not {f"{task}-ilpo" for task in CONTINUOUS} & set(names)
     for cell in CELLS:
-        settings = cell.order.settings()
+        settings = cell.spec.settings()
         if cell.name.endswith("-constant"):
             assert settings.classifier.cost_form == "constant"
 
 
 def test_whole_curves_are_compared_with_those_without_bonus(tmp_path):
-    order = Order(task="cartpole", seeds=3, total_timesteps=300)
-    cells = [Cell(name, order) for name in ("a", "a-no-bonus", "b")]
+    spec = RunSpec(task="cartpole", seeds=3, total_timesteps=300)
+    cells = [Cell(name, spec) for name in ("a", "a-no-bonus", "b")]
 
     def curve(height):
         return [{"online_samples": x, "greedy_return": height * x} for x in (100, 200, 300)]

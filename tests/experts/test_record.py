@@ -18,7 +18,7 @@ from ilfo.environments.factory import factory
 from ilfo.environments.tasks import Task
 from ilfo.experts import record as module
 from ilfo.experts.record import NoExpertError, record, train_and_record
-from ilfo.experts.train import Plan, Progress, plan_for
+from ilfo.experts.train import ExpertProgress, Plan, plan_for
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollouts.episodes import play
@@ -117,7 +117,7 @@ def stand_in(returns):
     def train(make, *, horizon, seed, plan):
         assert horizon == HORIZON
         for number in itertools.count():
-            yield Progress(number + 1, 100 * (number + 1), returns[number], policy())
+            yield ExpertProgress(number + 1, 100 * (number + 1), returns[number], policy())
 
     return train
 

@@ -9,7 +9,7 @@ import pytest
 
 from ilfo.common.fitting import Adam, Passes
 from ilfo.common.types import Rollout
-from ilfo.experts.train import Plan, Progress, RunningScale, first_return, train
+from ilfo.experts.train import ExpertProgress, Plan, RunningScale, first_return, train
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy
@@ -42,7 +42,7 @@ class Trained:
         self.environments: list[gym.Env] = []
         taken = train(self.make, horizon=HORIZON, seed=seed, plan=plan)
         assert self.environments == []  # nothing happens before it is asked for
-        self.progress: list[Progress] = list(itertools.islice(taken, ITERATIONS))
+        self.progress: list[ExpertProgress] = list(itertools.islice(taken, ITERATIONS))
 
     def make(self):
         self.environments.append(Picky())

@@ -14,8 +14,8 @@ import numpy as np
 
 from ilfo.common.types import DemonstratedSteps
 from ilfo.environments.tasks import find_task
-from ilfo.methods.mobile import MobILE, Settings
-from ilfo.runs.launch import Order, apply_change
+from ilfo.methods.mobile import MobILE, MobILESettings
+from ilfo.runs.launch import RunSpec, apply_change
 
 HORIZON = 20
 SEEDS = 3
@@ -42,7 +42,7 @@ CHANGES = (
     "buffer_horizons=4",
     f"averaging={AVERAGING}",
 )
-SETTINGS: Settings = functools.reduce(apply_change, CHANGES, Settings())
+SETTINGS: MobILESettings = functools.reduce(apply_change, CHANGES, MobILESettings())
 
 
 def as_steps(pairs, trajectories: int = 2) -> DemonstratedSteps:
@@ -59,10 +59,10 @@ def small_agent(environment="CartPole-v1", expert=None, settings=SETTINGS, seeds
     return MobILE(environment, expert, settings, seeds=seeds, horizon=HORIZON, **more)
 
 
-def small_order(demos: Path, iterations: int, **more) -> Order:
+def small_spec(demos: Path, iterations: int, **more) -> RunSpec:
     """What `small_agent` does, as the command line would ask for it."""
     given = {"task": None, "env": "CartPole-v1", "demos": str(demos), "horizon": HORIZON}
-    return Order(
+    return RunSpec(
         **given | {"seeds": SEEDS, "total_timesteps": iterations * STEP, "changes": CHANGES} | more
     )
 

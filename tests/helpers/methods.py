@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ilfo.environments.tasks import find_task
 from ilfo.methods.presets import find_preset
-from ilfo.runs.launch import METHODS, Order, apply_change
+from ilfo.runs.launch import METHODS, RunSpec, apply_change
 from tests.helpers.agents import CHANGES as MOBILE
 from tests.helpers.agents import HORIZON
 
@@ -64,8 +64,8 @@ def budget(method: str, iterations: int) -> int | None:
     return iterations * STEP if METHODS[method].needs.environment else None
 
 
-def rival_order(method: str, demos: Path, iterations: int, **more) -> Order:
+def method_spec(method: str, demos: Path, iterations: int, **more) -> RunSpec:
     """What `small_rival` does, as the command line would ask for it."""
     given = {"task": None, "env": "CartPole-v1", "demos": str(demos), "horizon": HORIZON}
     given |= {"seeds": 2, "total_timesteps": budget(method, iterations)}
-    return Order(**given | {"method": method, "changes": CHANGES[method]} | more)
+    return RunSpec(**given | {"method": method, "changes": CHANGES[method]} | more)

@@ -33,7 +33,7 @@ def test_the_judge_itself():
 
 
 def returns(agent: MobILE, policies, greedy: bool) -> np.ndarray:
-    environments = agent.factory.several(10)
+    environments = agent.factory.make_many(10)
     return np.array(
         [
             episode.rewards.sum()

@@ -31,7 +31,7 @@ from ilfo.dynamics.tabular import TabularDynamics
 from ilfo.dynamics.termination import KnownTermination, NoTermination
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.factory import factory
-from ilfo.methods.mobile import Settings, improve, init, judge
+from ilfo.methods.mobile import MobILESettings, improve, init, judge
 from ilfo.planners.ppo import PPO
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import collect
@@ -138,7 +138,7 @@ def on_one_device(tree):
 @pytest.fixture(scope="module")
 def inputs(trained) -> list[list[Inputs]]:
     """By iteration and seed: what the agent's `improve` was given."""
-    environments = factory("CartPole-v1", HORIZON).several(SEEDS * SETTINGS.streams)
+    environments = factory("CartPole-v1", HORIZON).make_many(SEEDS * SETTINGS.streams)
     found = []
     for iteration, state in enumerate(trained.states[:-1]):
         rollout, _ = collect(
@@ -439,4 +439,4 @@ def test_demonstrations_of_a_feature_and_a_known_ending(cache_home):
 )
 def test_settings_that_cannot_be(fields, message):
     with pytest.raises(ValueError, match=message):
-        Settings(**fields)
+        MobILESettings(**fields)

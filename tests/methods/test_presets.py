@@ -6,16 +6,16 @@ from ilfo.cli.settings_table import differences
 from ilfo.common.fitting import SGD, Adam
 from ilfo.dynamics.termination import KnownTermination, LearnedTermination
 from ilfo.environments.tasks import TASKS, find_task
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
 from ilfo.methods.presets import PRESETS, find_preset
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_task_has_every_preset(name, task):
     settings = find_preset(name)(task)
-    assert isinstance(settings, Settings)
+    assert isinstance(settings, MobILESettings)
     if name == "general":
         assert isinstance(settings.termination, LearnedTermination)
     else:
@@ -24,8 +24,8 @@ def test_every_task_has_every_preset(name, task):
 
 def test_general_knows_nothing_of_the_task_and_is_what_unknown_environments_get():
     known = {repr(find_preset("general")(task)) for task in (*TASKS.values(), None)}
-    assert known == {repr(Settings())}
-    assert find_preset("default")(None) == Settings()
+    assert known == {repr(MobILESettings())}
+    assert find_preset("default")(None) == MobILESettings()
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])
@@ -105,8 +105,8 @@ def test_what_the_authors_do_differently():
 
 
 def test_an_order_takes_its_preset():
-    order = Order(task="hopper", preset="paper", changes=("weight=0",))
+    order = RunSpec(task="hopper", preset="paper", changes=("weight=0",))
     assert order.settings().weight == 0
     assert order.settings().streams == 8
     with pytest.raises(ValueError, match=r"unknown preset 'best'.*general, paper, authors"):
-        Order(task="hopper", preset="best").settings()
+        RunSpec(task="hopper", preset="best").settings()

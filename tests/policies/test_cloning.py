@@ -8,7 +8,7 @@ import numpy as np
 from ilfo.common.fitting import Adam, Passes
 from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.common.types import Normaliser
-from ilfo.policies.cloning import Cloning, surprise
+from ilfo.policies.cloning import Cloning, negative_log_likelihood
 from ilfo.policies.mlp import MLPPolicy
 
 GAIN = jnp.array([[0.3, -0.2], [0.1, 0.25]])
@@ -82,4 +82,6 @@ def test_surprise_by_hand():
     flat = jax.tree.map(lambda x: 0 * x if eqx.is_inexact_array(x) else x, first.network)
     policy = eqx.tree_at(lambda p: p.network, first, flat)
     pairs = (jnp.zeros((3, 2)), jnp.array([0, 1, 2]))
-    np.testing.assert_allclose(surprise(policy, pairs, jnp.array([1.0, 0.0, 2.0])), np.log(4))
+    np.testing.assert_allclose(
+        negative_log_likelihood(policy, pairs, jnp.array([1.0, 0.0, 2.0])), np.log(4)
+    )

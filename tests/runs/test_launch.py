@@ -22,14 +22,14 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.agents.divergence import DivergenceError
 from ilfo.environments.tasks import find_task
-from ilfo.runs.launch import Order, TrainingError, apply_change, load_best, resume, start
+from ilfo.runs.launch import RunSpec, TrainingError, apply_change, load_best, resume, start
 from ilfo.agents.callbacks import Callback
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
 from ilfo.planners.ppo import PPO
 from ilfo.runs.directory import (RunDirectory, RunError)
 from ilfo.storage.provenance import (versions)
 from ilfo.common.fitting import Adam
-from tests.helpers.agents import (AVERAGING, CHANGES, HORIZON, MACHINE, SEEDS, SETTINGS, STEP, Exploding, bits, demonstrations, small_order)
+from tests.helpers.agents import (AVERAGING, CHANGES, HORIZON, MACHINE, SEEDS, SETTINGS, STEP, Exploding, bits, demonstrations, small_spec)
 
 ROOT = Path(__file__).parents[2]
 FILES = {"config.json", "metrics.csv", "timings.csv", "last.npz", "best.npz", "summary.json"}
@@ -122,7 +122,7 @@ def test_the_best_checkpoint_holds_the_chosen_policies(finished_run):
 
 
 def test_the_same_order_gives_the_same_bytes(finished_run, demos_file, tmp_path):
-    start(small_order(demos_file, 5), tmp_path / "again", MACHINE)
+    start(small_spec(demos_file, 5), tmp_path / "again", MACHINE)
     assert table(tmp_path / "again") == table(finished_run)
     config = lambda run: json.loads((run / "config.json").read_text())
     assert config(tmp_path / "again") == config(finished_run)
@@ -134,7 +134,7 @@ def test_the_same_order_gives_the_same_bytes(finished_run, demos_file, tmp_path)
 def test_a_directory_in_use_is_left_alone(copy, demos_file):
     before = contents(copy)
     with pytest.raises(RunError, match="is in use"):
-        start(small_order(demos_file, 1), copy, MACHINE)
+        start(small_spec(demos_file, 1), copy, MACHINE)
     assert contents(copy) == before
 
 
@@ -156,7 +156,7 @@ def test_a_directory_in_use_is_left_alone(copy, demos_file):
 )
 def test_mistakes_leave_no_directory(fields, more, message, demos_file, tmp_path):
     with pytest.raises(ValueError, match=message):
-        start(small_order(demos_file, 1, **fields), tmp_path / "run", MACHINE, **more)
+        start(small_spec(demos_file, 1, **fields), tmp_path / "run", MACHINE, **more)
     assert not (tmp_path / "run").exists()
 
 
@@ -170,38 +170,38 @@ def test_mistakes_leave_no_directory(fields, more, message, demos_file, tmp_path
 )
 def test_orders_that_make_no_sense(fields, message):
     with pytest.raises(ValueError, match=message):
-        Order(**fields)
+        RunSpec(**fields)
 
 
 def test_an_environment_needs_demonstrations(tmp_path):
-    order = Order(task=None, env="CartPole-v1", total_timesteps=1000)
+    spec = RunSpec(task=None, env="CartPole-v1", total_timesteps=1000)
     with pytest.raises(ValueError, match="give both --env and --demos"):
-        start(order, tmp_path / "run", MACHINE)
+        start(spec, tmp_path / "run", MACHINE)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_task_brings_demonstrations_budget_and_ending():
-    order = Order()
-    assert order.environment() == "CartPole-v1"
-    assert order.budget == find_task("cartpole").budget
-    assert order.demonstrations().count() == find_task("cartpole").demonstrations
-    assert order.settings().termination.function(np.array([3.0, 0, 0, 0]))
-    assert Order(trajectories=4).demonstrations().count() == 4
-    assert Order(total_timesteps=7).budget == 7
+    spec = RunSpec()
+    assert spec.environment() == "CartPole-v1"
+    assert spec.budget == find_task("cartpole").budget
+    assert spec.demonstrations().count() == find_task("cartpole").demonstrations
+    assert spec.settings().termination.function(np.array([3.0, 0, 0, 0]))
+    assert RunSpec(trajectories=4).demonstrations().count() == 4
+    assert RunSpec(total_timesteps=7).budget == 7
 
 
 def test_changes_are_read_as_what_they_look_like():
-    assert apply_change(Settings(), "weight=0").weight == 0.0
-    assert apply_change(Settings(), "planner.kl=2e-2").planner.kl == 0.02
-    assert apply_change(Settings(), "planner=PPO").planner == PPO()
-    assert apply_change(Settings(), "dynamics.optimiser=Adam").dynamics.optimiser == Adam()
-    assert apply_change(Settings(), "refit=false").refit is False
-    assert apply_change(Settings(), "discriminator.input=pair").discriminator.input == "pair"
-    assert small_order(Path("x"), 1).settings() == SETTINGS
+    assert apply_change(MobILESettings(), "weight=0").weight == 0.0
+    assert apply_change(MobILESettings(), "planner.kl=2e-2").planner.kl == 0.02
+    assert apply_change(MobILESettings(), "planner=PPO").planner == PPO()
+    assert apply_change(MobILESettings(), "dynamics.optimiser=Adam").dynamics.optimiser == Adam()
+    assert apply_change(MobILESettings(), "refit=false").refit is False
+    assert apply_change(MobILESettings(), "discriminator.input=pair").discriminator.input == "pair"
+    assert small_spec(Path("x"), 1).settings() == SETTINGS
 
 
 def test_the_constant_cost_judges_policies_by_what_it_replaces():
-    settings = Order(task="walker2d").settings()
+    settings = RunSpec(task="walker2d").settings()
     constant = apply_change(settings, "discriminator=ConstantCost").discriminator
     assert constant == ConstantCost(settings.discriminator)
     assert constant.wrapped.ridge == 1.0
@@ -214,7 +214,7 @@ import sys, time
 from pathlib import Path
 from ilfo.storage import checkpoint
 from ilfo.runs.launch import start
-from tests.helpers.agents import MACHINE, small_order
+from tests.helpers.agents import MACHINE, small_spec
 
 save = checkpoint.save
 
@@ -224,7 +224,7 @@ def slow_save(path, *args):
     time.sleep(0.2)
 
 checkpoint.save = slow_save
-start(small_order(Path(sys.argv[1]), 5), Path(sys.argv[2]), MACHINE)
+start(small_spec(Path(sys.argv[1]), 5), Path(sys.argv[2]), MACHINE)
 """
 
 
@@ -311,7 +311,7 @@ def test_a_crash_between_the_two_checkpoints_loses_no_choice(
     run = tmp_path / "run"
     monkeypatch.setattr(Agent, "save", crash_after)
     with pytest.raises(TrainingError, match="goes on from it") as crash:
-        start(small_order(demos_file, 5), run, MACHINE)
+        start(small_spec(demos_file, 5), run, MACHINE)
     assert isinstance(crash.value.__cause__, Crash)
     assert set(written) == {"best.npz", "last.npz"}
     monkeypatch.undo()
@@ -321,14 +321,14 @@ def test_a_crash_between_the_two_checkpoints_loses_no_choice(
 
 def test_a_finished_run_goes_on_with_a_larger_budget(finished_run, demos_file, tmp_path):
     run = tmp_path / "run"
-    start(small_order(demos_file, 3), run, MACHINE)
+    start(small_spec(demos_file, 3), run, MACHINE)
     short = table(run)
     assert table(finished_run).startswith(short)
     resume(run, MACHINE)
     assert table(run) == short
     resume(run, MACHINE, total_timesteps=5 * STEP)
     check_equal_runs(run, finished_run)
-    assert json.loads((run / "config.json").read_text())["order"]["total_timesteps"] == 5 * STEP
+    assert json.loads((run / "config.json").read_text())["spec"]["total_timesteps"] == 5 * STEP
 
 
 # Refusing to resume ----------------------------------------------------------------------------
@@ -349,8 +349,8 @@ def test_resume_refuses_other_versions(copy):
 def test_resume_refuses_other_demonstrations(copy, tmp_path):
     other = tmp_path / "other.npz"
     demonstrations(1).save(other)
-    order = json.loads((copy / "config.json").read_text())["order"]
-    rewrite(copy, order=order | {"demos": str(other)})
+    spec = json.loads((copy / "config.json").read_text())["spec"]
+    rewrite(copy, spec=spec | {"demos": str(other)})
     check_refused(copy, "the demonstrations are not those")
 
 
@@ -381,7 +381,7 @@ def test_resume_refuses_what_is_no_training_run(tmp_path, copy):
     (tmp_path / "config.json").write_text('{"compilerOptions": {}}')
     with pytest.raises(RunError, match=r"config\.json does not tell what was trained"):
         resume(tmp_path, MACHINE)
-    rewrite(copy, order={"changes": [], "colour": "red"})
+    rewrite(copy, spec={"changes": [], "colour": "red"})
     check_refused(copy, "another version of ilfo")
 
 
@@ -436,9 +436,9 @@ def exploding(monkeypatch):
 
 def test_divergence_leaves_a_run_that_can_go_on(exploding, finished_run, demos_file, tmp_path):
     run = tmp_path / "run"
-    order = small_order(demos_file, 5, env=exploding)
+    spec = small_spec(demos_file, 5, env=exploding)
     with pytest.raises(DivergenceError, match=r"in phase .*dynamics.* of iteration 3"):
-        start(order, run, MACHINE, [Explode()])
+        start(spec, run, MACHINE, [Explode()])
     assert MobILE.load(run / "last.npz").iteration == 2
     assert table(finished_run).startswith(table(run))
     assert not (run / "summary.json").exists()
@@ -449,7 +449,7 @@ def test_divergence_leaves_a_run_that_can_go_on(exploding, finished_run, demos_f
 
 def test_changes_of_the_small_order_are_recorded(finished_run):
     config = json.loads((finished_run / "config.json").read_text())
-    assert config["order"]["changes"] == list(CHANGES)
+    assert config["spec"]["changes"] == list(CHANGES)
     assert config["machine"] == MACHINE
     assert config["settings"]["policy_steps"] == 2
     assert config["seeds"] == list(range(SEEDS))

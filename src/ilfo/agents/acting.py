@@ -101,7 +101,7 @@ class Actor(Method):
         """Whole episodes of a policy of this agent in its environment, to look at: neither the
         steps nor the rewards have a part in learning."""
         if not self._stage:
-            self._stage = self.factory.several(STAGE)
+            self._stage = self.factory.make_many(STAGE)
         return play(
             self._stage,
             HostPolicy.single(policy),

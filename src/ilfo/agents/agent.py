@@ -84,7 +84,7 @@ class Agent(Actor):
                 "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
             )
         self.needs.check_environment(self.method, environment)
-        admitted = self.needs.admit(self.method, demonstrations)
+        admitted = self.needs.restrict(self.method, demonstrations)
         self._demonstrations: Demonstrations | None = admitted
         self.settings = self.default_settings() if settings is None else settings
         self.seeds = seed_numbers(seeds)
@@ -212,7 +212,7 @@ class Agent(Actor):
         """Read the demonstrations and make state and environments, where not done yet."""
         if self.samples_per_iteration and not self._environments:
             count = len(self.seeds) * self.settings.streams
-            self._environments = self.factory.several(count)
+            self._environments = self.factory.make_many(count)
         if self._expert is not None:
             return
         generator = np.random.default_rng(0)
@@ -282,7 +282,7 @@ class Agent(Actor):
         classes = COMPONENTS | {kind.__name__: kind for kind in (*components, cls.default_settings)}
         agent = cls._from_description(meta, classes, FUNCTIONS | dict(functions or {}))
         if demonstrations is not None:
-            admitted = cls.needs.admit(cls.method, demonstrations)
+            admitted = cls.needs.restrict(cls.method, demonstrations)
             cls.needs.check_actions(admitted, agent.problem.actions)
             agent._demonstrations = admitted
         if environment is not None:

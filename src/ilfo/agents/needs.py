@@ -22,7 +22,7 @@ class Needs:
     states: bool = False
     """Demonstrations of the states themselves, not of a feature h(s)."""
 
-    def admit(self, method: str, demonstrations: Demonstrations) -> Demonstrations:
+    def restrict(self, method: str, demonstrations: Demonstrations) -> Demonstrations:
         """The demonstrations as the method may see them, or an error before any work."""
         if not self.actions:
             return demonstrations.states_only()

@@ -9,17 +9,15 @@ import gymnasium
 import tyro
 from rich.console import Console
 
-from ilfo.cli import bench, demos, theory
-from ilfo.cli import info as offers
-from ilfo.cli import train as runs
+from ilfo.cli import bench, demos, info, theory, train
 from ilfo.common.optional import MissingExtraError
 
 COMMANDS: dict[str, Any] = {
-    "train": runs.Train,
-    "resume": runs.Resume,
-    "evaluate": runs.Evaluate,
-    "settings": offers.Settings,
-    "tasks": offers.Tasks,
+    "train": train.Train,
+    "resume": train.Resume,
+    "evaluate": train.Evaluate,
+    "settings": info.ListSettings,
+    "tasks": info.ListTasks,
     "demos": {"inspect": demos.Inspect, "record": demos.Record, "convert": demos.Convert},
     "expert": {"train": demos.TrainExpert},
     "bench": {"run": bench.BenchRun, "table": bench.BenchTable, "plot": bench.BenchPlot},

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from ilfo.cli.console import console
 from ilfo.cli.settings_table import differences, settings_table
-from ilfo.cli.train import Method
+from ilfo.cli.train import MethodName
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.tasks import TASKS, Task, find_task
@@ -16,7 +16,7 @@ from ilfo.runs.launch import METHODS
 
 
 @dataclass(frozen=True)
-class Tasks:
+class ListTasks:
     """Tell what the tasks are that ship with demonstrations."""
 
     experts: bool = False
@@ -49,10 +49,10 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ListSettings:
     """List the hyper-parameters that `ilfo train --set` can change."""
 
-    method: tyro.conf.Positional[Method] = "mobile"
+    method: tyro.conf.Positional[MethodName] = "mobile"
     """Which method."""
     task: str | None = None
     """Of this task; otherwise of the preset for unknown environments."""

@@ -20,17 +20,17 @@ from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.launch import METHODS, Order, load_best, resume, start
+from ilfo.runs.launch import METHODS, RunSpec, load_best, resume, start
 from ilfo.runs.progress import Progress
 
-Method = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]
+MethodName = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]
 
 
 @dataclass(frozen=True)
 class Train:
     """Learn a policy from demonstrations: of a task that ships with ilfo, or your own."""
 
-    method: tyro.conf.Positional[Method] = "mobile"
+    method: tyro.conf.Positional[MethodName] = "mobile"
     """Which method."""
     task: str | None = None
     """A task with bundled demonstrations (cartpole is the default); or use --env and --demos."""
@@ -67,7 +67,7 @@ class Train:
         if self.task and (self.env or self.demos):
             raise ValueError("give either --task, or --env with --demos, not both")
         task = None if self.env or self.demos else self.task or "cartpole"
-        order = Order(
+        spec = RunSpec(
             method=self.method,
             task=task,
             env=self.env,
@@ -83,7 +83,7 @@ class Train:
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
         try:
-            summary = start(order, out, here, [Progress(console)], self.evaluate_every)
+            summary = start(spec, out, here, [Progress(console)], self.evaluate_every)
         except KeyboardInterrupt:
             console.print(f"stopped; `ilfo resume {out}` goes on", highlight=False, markup=False)
             raise

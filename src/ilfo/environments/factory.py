@@ -22,7 +22,7 @@ class Factory:
     observation_space: gym.Space
     action_space: gym.Space
 
-    def several(self, count: int) -> list[gym.Env]:
+    def make_many(self, count: int) -> list[gym.Env]:
         return [self.make() for _ in range(count)]
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 
 @dataclass(frozen=True)
 class Cell:
     name: str
-    order: Order
+    spec: RunSpec
     """Its `demos` is left out where `record` makes them."""
     record: Callable[[], Demonstrations] | None = None
     """Makes the demonstrations of a cell whose task does not bundle any; always the same ones."""
@@ -30,4 +30,4 @@ class Cell:
 
     @property
     def seeds(self) -> range:
-        return range(self.order.first_seed, self.order.first_seed + self.order.seeds)
+        return range(self.spec.first_seed, self.spec.first_seed + self.spec.seeds)

@@ -60,7 +60,7 @@ def _by_task(
     for cell in cells:
         found = read_results(results, sweep, cell)
         if found:
-            task = cell.order.task or str(cell.order.env)
+            task = cell.spec.task or str(cell.spec.env)
             groups.setdefault(task, {})[cell.name.removeprefix(f"{task}-")] = found
     return groups
 

@@ -16,7 +16,7 @@ from ilfo.storage import config
 
 _ABSENT = object()
 STALE = "*"
-"""Behind the name of a cell whose results were made for another order than it has now."""
+"""Behind the name of a cell whose results were made with another spec than it has now."""
 
 
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
@@ -31,10 +31,10 @@ def marked(cell: Cell, found: Sequence[dict[str, Any]]) -> str:
 
 
 def changed(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
-    """Names of what differs between any of the results and what the cell's order means now: of
+    """Names of what differs between any of the results and what the cell's spec means now: of
     settings, the budget, the number of demonstrations. A setting that is newer than the result
     counts unless it is None, which switches it off: nothing else says what held before."""
-    now = json.loads(json.dumps(config.to_dict(cell.order.settings(), FUNCTIONS)))
+    now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
     names = {name for each in found for name in _differing(each["settings"], now, "")}
     if any(_other_budget(cell, each) for each in found):
         names.add("total_timesteps")
@@ -45,7 +45,7 @@ def changed(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
 
 def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
     """A run ends with the last whole iteration within its budget."""
-    budget, iterations = cell.order.budget, len(result["curve"])
+    budget, iterations = cell.spec.budget, len(result["curve"])
     if budget is None or not iterations:
         return False
     taken = result["summary"]["online_samples"]
@@ -53,10 +53,10 @@ def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
 
 
 def _other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
-    order = cell.order
-    if cell.record is not None or order.demos is not None:
+    spec = cell.spec
+    if cell.record is not None or spec.demos is not None:
         return False
-    wanted = order.trajectories or find_task(str(order.task)).demonstrations
+    wanted = spec.trajectories or find_task(str(spec.task)).demonstrations
     return result["summary"]["demonstrations"]["trajectories"] != wanted
 
 

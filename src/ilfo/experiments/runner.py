@@ -18,7 +18,7 @@ from ilfo.experiments.sweeps.dynamics import CELLS as DYNAMICS
 from ilfo.experiments.sweeps.methods import CELLS as METHODS
 from ilfo.experiments.sweeps.tasks import CELLS as TASKS
 from ilfo.runs.directory import RunDirectory, RunError
-from ilfo.runs.launch import Order, load_best, order_of, resume, start
+from ilfo.runs.launch import RunSpec, load_best, resume, spec_of, start
 from ilfo.runs.machine import peak_memory, processor
 from ilfo.storage.atomic import atomic_write_text
 
@@ -69,24 +69,24 @@ def run_seed(
     if seed not in cell.seeds:
         raise ValueError(f"{cell.name} has no seed {seed}; its seeds are {list(cell.seeds)}")
     sweep = cell.kept_in(sweep)
-    order = replace(cell.order, first_seed=seed, seeds=1)
+    spec = replace(cell.spec, first_seed=seed, seeds=1)
     directory = runs / sweep / f"{cell.name}-{seed}"
     if cell.record is not None:
         demos = directory.with_suffix(".demos.npz")
         if not demos.exists():
             cell.record().save(demos)
-        order = replace(order, demos=str(demos.resolve()))
+        spec = replace(spec, demos=str(demos.resolve()))
     if (directory / "config.json").exists():
-        _check_order(directory, order)
+        _check_spec(directory, spec)
         summary = resume(directory, machine, callbacks)
     else:
-        summary = start(order, directory, machine, callbacks, cell.every)
+        summary = start(spec, directory, machine, callbacks, cell.every)
     with RunDirectory.open(directory) as run:
         curve, config = _curve(run), run.config
     result = {
         "sweep": sweep,
         "cell": cell.name,
-        "order": asdict(replace(order, demos=None)),
+        "spec": asdict(replace(spec, demos=None)),
         "settings": config["settings"],
         "summary": {name: value for name, value in summary.items() if name != "seeds"},
         "commit": config["commit"],
@@ -114,10 +114,10 @@ def _curve(run: RunDirectory) -> list[dict[str, Any]]:
     ]
 
 
-def _check_order(directory: Path, order: Order) -> None:
+def _check_spec(directory: Path, spec: RunSpec) -> None:
     """A run that was started for another cell must not be taken for this one's."""
-    if order_of(RunDirectory.open(directory)) != replace(order, total_timesteps=order.budget):
-        raise RunError(f"{directory} holds a run of another order; move it away to run this one")
+    if spec_of(RunDirectory.open(directory)) != replace(spec, total_timesteps=spec.budget):
+        raise RunError(f"{directory} holds a run of another spec; move it away to run this one")
 
 
 def _measure(cell: Cell, directory: Path) -> dict[str, Any]:

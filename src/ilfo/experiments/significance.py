@@ -17,7 +17,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import STALE, area, changed, marked, read_results
 from ilfo.experiments.runner import EPISODES
 from ilfo.rollouts.scores import random_return
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 LEAST = 2
 """Seeds that there must be to compare anything."""
@@ -46,7 +46,7 @@ def against_random(sweep: str, cells: Sequence[Cell], results: Path) -> list[tup
         found = read_results(results, sweep, cell)
         if len(found) < LEAST:
             continue
-        chance = _random_returns(cell.order, len(found))
+        chance = _random_returns(cell.spec, len(found))
         row = [marked(cell, found), str(len(found)), f"{np.mean(chance):.1f}"]
         for name in ("greedy_return", "stochastic_return"):
             returns = [each["result"][name] for each in found]
@@ -82,8 +82,8 @@ def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[t
     return rows
 
 
-def _random_returns(order: Order, count: int) -> tuple[float, ...]:
-    return _played(order.environment(), order.horizon, count)
+def _random_returns(spec: RunSpec, count: int) -> tuple[float, ...]:
+    return _played(spec.environment(), spec.horizon, count)
 
 
 @cache

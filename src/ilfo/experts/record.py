@@ -75,7 +75,7 @@ def thinned(curve: list[list[float]], points: int = 100) -> list[list[float]]:
 def _confirmed(task: Task, made: Factory, policy: AbstractPolicy, seed: int) -> bool:
     """A few streams that did well may have been lucky."""
     played = play(
-        made.several(10),
+        made.make_many(10),
         HostPolicy.single(policy),
         action_space(made.action_space),
         episodes=50,
@@ -92,7 +92,7 @@ def record(
 
     `card` is what the file says of itself beyond what is measured here.
     """
-    environments, actions = made.several(10), action_space(made.action_space)
+    environments, actions = made.make_many(10), action_space(made.action_space)
     host = HostPolicy.single(policy)
     played = list(
         play(

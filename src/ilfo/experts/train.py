@@ -43,7 +43,7 @@ def plan_for(task: Task) -> Plan:
     return Plan(planner, streams=max(16, 6400 // task.horizon))
 
 
-class Progress(NamedTuple):
+class ExpertProgress(NamedTuple):
     """A policy on its way to an expert."""
 
     iteration: int
@@ -56,7 +56,7 @@ class Progress(NamedTuple):
 
 def train(
     make: Callable[[], gym.Env], *, horizon: int, seed: int, plan: Plan
-) -> Iterator[Progress]:
+) -> Iterator[ExpertProgress]:
     """Improve without end; the caller stops when the return suffices."""
     environments = [make() for _ in range(plan.streams)]
     actions = action_space(environments[0].action_space)
@@ -85,7 +85,7 @@ def train(
         rollout, rewards = jax.tree.map(lambda x: x[0], (rollout, rewards))
         iteration += 1
         samples = iteration * plan.streams * horizon
-        yield Progress(iteration, samples, first_return(rollout, rewards), state.policy)
+        yield ExpertProgress(iteration, samples, first_return(rollout, rewards), state.policy)
         steps, gained = jax.tree.map(jnp.asarray, (rollout, rewards))
         state = update(state, steps, gained, jax.random.fold_in(key, iteration - 1))
         if plan.normalise:

@@ -27,7 +27,7 @@ from ilfo.common.types import DemonstratedSteps, Log, Normaliser
 from ilfo.common.validation import require_at_least, require_share
 from ilfo.data.sampling import Demonstrated
 from ilfo.policies.base import AbstractPolicy
-from ilfo.policies.cloning import Cloning, surprise
+from ilfo.policies.cloning import Cloning, negative_log_likelihood
 from ilfo.policies.mlp import MLPPolicy
 
 
@@ -112,7 +112,7 @@ def improve(
         policy, optimiser, held_out = carry
         number, key = now
         policy, optimiser, _ = settings.cloning.fit(policy, optimiser, expert, ~judged, key=key)
-        judgement = surprise(policy, expert, judged.astype(jnp.float32))
+        judgement = negative_log_likelihood(policy, expert, judged.astype(jnp.float32))
         return (policy, optimiser, held_out.or_better(policy, judgement, number)), None
 
     done = settings.every * state.iteration
@@ -126,8 +126,8 @@ def improve(
     chosen = where(jnp.isnan(rollout.returns), held_out, chosen)
     spent = state.spent + rollout.steps
     log = {
-        "loss": surprise(policy, expert, (~judged).astype(jnp.float32)),
-        "held_out_loss": surprise(policy, expert, judged.astype(jnp.float32)),
+        "loss": negative_log_likelihood(policy, expert, (~judged).astype(jnp.float32)),
+        "held_out_loss": negative_log_likelihood(policy, expert, judged.astype(jnp.float32)),
         "measured_return": rollout.returns,
         "choosing_samples": spent,
         "finite_policy": all_finite(policy),

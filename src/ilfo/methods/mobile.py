@@ -88,7 +88,7 @@ class TrainState(eqx.Module):
         return self.planner.policy
 
 
-class Settings(eqx.Module):
+class MobILESettings(eqx.Module):
     """Hyper-parameters of MobILE; each part is configured by constructing it."""
 
     dynamics: AbstractDynamics = EnsembleDynamics()
@@ -136,7 +136,7 @@ class Settings(eqx.Module):
 
 
 def init(
-    settings: Settings,
+    settings: MobILESettings,
     problem: Problem,
     demonstrated: DemonstratedSteps,
     *,
@@ -166,7 +166,7 @@ def init(
 
 
 def improve(
-    settings: Settings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
+    settings: MobILESettings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
 ) -> tuple[TrainState, Log]:
     """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
     keys = named_keys(state.key, "dynamics", "termination", "plan", "next")
@@ -226,7 +226,7 @@ def improve(
 
 
 def plan(
-    settings: Settings,
+    settings: MobILESettings,
     problem: Problem,
     world: World,
     buffer: Buffer,
@@ -255,7 +255,7 @@ def plan(
 
 
 def judge(
-    settings: Settings,
+    settings: MobILESettings,
     expert: Expert,
     discriminator: Any,
     rollout: Rollout,
@@ -307,7 +307,7 @@ class MobILE(Agent):
     """
 
     method = "mobile"
-    default_settings = Settings
+    default_settings = MobILESettings
     metrics = METRICS
     init = staticmethod(init)
     improve = staticmethod(improve)

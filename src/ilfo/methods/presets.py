@@ -12,27 +12,26 @@ docs/presets.md sets them side by side with their measured effect.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from ilfo.common.fitting import SGD, Adam, Passes
+from ilfo.common.fitting import Adam, Passes
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import KnownTermination
 from ilfo.environments.tasks import Task
 from ilfo.methods.baseline_presets import PRESETS as RIVALS
-from ilfo.methods.mobile import Settings
+from ilfo.methods.mobile import MobILESettings
+from ilfo.methods.paper import authors, paper
 from ilfo.methods.task_features import FOR_TASK
-from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.mlp import MLPPolicy
-from ilfo.storage.config import override
 
 
-def general(task: Task | None) -> Settings:
-    return Settings()
+def general(task: Task | None) -> MobILESettings:
+    return MobILESettings()
 
 
-def default(task: Task | None) -> Settings:
+def default(task: Task | None) -> MobILESettings:
     if task is None:
         return general(None)
     settings = DEFAULTS[task.name]
@@ -43,7 +42,7 @@ NEW_W = 0.33
 """Its share where w is averaged."""
 NEWEST_POLICY = 0.1
 """Its share where the policy to return is a mean of those that have acted."""
-LOCOMOTION = Settings(
+LOCOMOTION = MobILESettings(
     dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
     discriminator=MMD(step=NEW_W),
     planner=TRPO(kl=0.01),
@@ -52,8 +51,8 @@ LOCOMOTION = Settings(
 )
 
 DEFAULTS = {
-    "cartpole": Settings(averaging=NEWEST_POLICY),
-    "cartpole-stochastic": Settings(
+    "cartpole": MobILESettings(averaging=NEWEST_POLICY),
+    "cartpole-stochastic": MobILESettings(
         dynamics=EnsembleDynamics(optimiser=Adam(), stochastic=True),
         discriminator=MMD(step=NEW_W),
         planner=TRPO(kl=0.005),
@@ -62,7 +61,7 @@ DEFAULTS = {
         averaging=NEWEST_POLICY,
     ),
     "hopper": LOCOMOTION,
-    "reacher": Settings(
+    "reacher": MobILESettings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
         discriminator=replace(FOR_TASK["reacher"], step=NEW_W),
         planner=TRPO(kl=0.02),
@@ -84,115 +83,7 @@ DEFAULTS = {
 }
 
 
-class Row(NamedTuple):
-    """A column of the paper's hyper-parameter table."""
-
-    streams: int
-    dynamics_width: int
-    passes: int
-    clip: float
-    buffer_horizons: int
-    averaged: bool
-    policy_width: int
-    log_std_min: float
-    imagined_streams: int
-    policy_steps: int
-    cg_iterations: int
-    damping: float
-    kl: float
-    critic_width: int
-    critic_passes: int
-    critic: Adam
-
-
-_CRITIC = Adam(1e-3, 1e-5)
-_REGULARISED = Adam(1e-3, 1e-8, 1e-3)
-FREE = -2.5
-"""Lower bound of the log deviation where the paper has none (ours)."""
-
-PAPER = {
-    "cartpole": Row(2, 64, 20, 2.0, 10, False, 64, FREE, 2, 3, 50, 1e-3, 0.01, 128, 1, _CRITIC),
-    "reacher": Row(2, 64, 100, 2.0, 10, False, 64, FREE, 10, 10, 100, 1e-3, 0.01, 128, 1, _CRITIC),
-    "swimmer": Row(2, 512, 100, 1.0, 10, True, 64, FREE, 4, 20, 100, 1e-3, 0.01, 128, 1, _CRITIC),
-    "cartpole-stochastic": Row(
-        2, 64, 20, 2.0, 10, False, 32, FREE, 4, 5, 100, 1e-3, 0.01, 32, 1, _CRITIC
-    ),
-    "hopper": Row(
-        8, 512, 50, 4.0, 16, False, 32, -1.0, 8, 10, 10, 1e-4, 0.025, 128, 2, _REGULARISED
-    ),
-    "walker2d": Row(
-        3, 512, 200, 1.0, 15, False, 32, -2.0, 20, 15, 10, 1e-4, 0.025, 128, 2, _REGULARISED
-    ),
-}
-
-
-def paper(task: Task | None) -> Settings:
-    """Ours, since no table has them: λ, ζ, the clip range, the share of expert starts, the bound on
-    runaway states, and that an episode's end carries no cost."""
-    task = _known(task, "paper")
-    row = PAPER[task.name]
-    return Settings(
-        dynamics=EnsembleDynamics(
-            width=row.dynamics_width,
-            optimiser=SGD(0.005, 0.99),
-            clip=row.clip,
-            plan=Passes(passes=row.passes, batch_size=256),
-            stochastic=True,
-        ),
-        termination=KnownTermination(task.terminal),
-        discriminator=MMD(
-            features=128,
-            scaled=False,
-            form="penalised",
-            input="pair" if task.name == "walker2d" else "state",
-            step=0.67 if row.averaged else 1.0,  # the table's 0.33 is the weight of the old w
-            clip_max=0.0,
-            absorbing=False,
-        ),
-        planner=TRPO(
-            kl=row.kl,
-            cg_iterations=row.cg_iterations,
-            damping=row.damping,
-            critic=GAECritic(
-                width=row.critic_width,
-                optimiser=row.critic,
-                plan=Passes(row.critic_passes, 64),
-            ),
-        ),
-        policy=MLPPolicy(width=row.policy_width, log_std_min=row.log_std_min),
-        policy_steps=row.policy_steps,
-        refit=False,
-        streams=row.streams,
-        imagined_streams=row.imagined_streams,
-        buffer_horizons=row.buffer_horizons,
-    )
-
-
-def authors(task: Task | None) -> Settings:
-    """As `paper`, but the model's mean is the next state, features are many and of uniform
-    frequencies, and on Hopper and Walker2d the natural gradient step is taken unseen."""
-    task = _known(task, "authors")
-    settings = paper(task)
-    changes = {
-        "dynamics.stochastic": False,
-        "discriminator.features": 512,
-        "discriminator.frequencies": "uniform",
-        "planner.line_search": task.name not in ("hopper", "walker2d"),
-    }
-    for name, value in changes.items():
-        settings = override(settings, name, value)
-    return settings
-
-
-def _known(task: Task | None, preset: str) -> Task:
-    if task is None:
-        raise ValueError(
-            f"the preset {preset!r} is for the paper's tasks only; use 'default' or 'general'"
-        )
-    return task
-
-
-PRESETS: dict[str, Callable[[Task | None], Settings]] = {
+PRESETS: dict[str, Callable[[Task | None], MobILESettings]] = {
     "default": default,
     "general": general,
     "paper": paper,

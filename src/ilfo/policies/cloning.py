@@ -41,12 +41,19 @@ class Cloning(eqx.Module):
     ) -> tuple[Policy, Any, Float[Array, ""]]:
         """The policy, the optimiser's state and the loss of the last pass."""
         policy, optimiser, loss = training.fit(
-            surprise, policy, optimiser, self.optimiser.build(), pairs, valid, self.plan, key=key
+            negative_log_likelihood,
+            policy,
+            optimiser,
+            self.optimiser.build(),
+            pairs,
+            valid,
+            self.plan,
+            key=key,
         )
         return within_bounds(policy), optimiser, loss
 
 
-def surprise(
+def negative_log_likelihood(
     policy: AbstractPolicy, pairs: tuple[Float[Array, "n S"], Array], weight: Float[Array, " n"]
 ) -> Float[Array, ""]:
     """Weighted mean of -log π(a|s)."""

@@ -14,14 +14,14 @@ import numpy as np
 
 from ilfo.storage.atomic import atomic_write_text
 
-Row = Mapping[str, Any]
+CsvRow = Mapping[str, Any]
 
 
 class RunError(ValueError):
     """A run directory that cannot be used as asked."""
 
 
-def append_rows(path: Path, rows: Sequence[Row]) -> None:
+def append_rows(path: Path, rows: Sequence[CsvRow]) -> None:
     columns, header = _columns(path), ""
     if not columns:
         columns = _checked_columns(path, rows[0])
@@ -61,14 +61,14 @@ def _columns(path: Path) -> list[str]:
     return header.decode("utf-8").rstrip("\n").split(",")
 
 
-def _checked_columns(path: Path, row: Row) -> list[str]:
+def _checked_columns(path: Path, row: CsvRow) -> list[str]:
     for column in row:
         if not re.fullmatch(r'[^,"\r\n]+', column):
             raise RunError(f"{path}: {column!r} cannot name a column: no comma, quote, line break")
     return list(row)
 
 
-def _line(path: Path, columns: list[str], row: Row) -> str:
+def _line(path: Path, columns: list[str], row: CsvRow) -> str:
     missing = [column for column in columns if column not in row]
     new = [column for column in row if column not in columns]
     if missing or new:

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
-from ilfo.runs.csv_tables import Row, RunError, append_rows, cut_back, read_rows
+from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, cut_back, read_rows
 from ilfo.storage.provenance import versions
 
 TABLES = ("metrics", "timings")
@@ -92,7 +92,7 @@ class RunDirectory:
         _check_choice("checkpoint", checkpoint, CHECKPOINTS)
         return self.path / f"{checkpoint}.npz"
 
-    def append(self, name: str, rows: Row | Sequence[Row]) -> None:
+    def append(self, name: str, rows: CsvRow | Sequence[CsvRow]) -> None:
         """Add one row, or several, to "metrics" or "timings"; the first row sets the columns.
 
         A cell is a number or None (an empty cell); a bool is written as 0 or 1. Every row has an

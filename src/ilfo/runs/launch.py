@@ -39,7 +39,7 @@ class TrainingError(Exception):
 
 
 @dataclass(frozen=True)
-class Order:
+class RunSpec:
     """What to train, on what, and how long: all that a run needs to be repeated."""
 
     method: str = "mobile"
@@ -95,7 +95,7 @@ class Order:
             raise
         except ValueError:
             if needs.actions:  # is it only they that are missing?
-                needs.admit(self.method, Demonstrations.load(demos))
+                needs.restrict(self.method, Demonstrations.load(demos))
             raise
 
     def settings(self) -> Any:
@@ -142,7 +142,7 @@ def _value(text: str) -> Any:
 
 
 def start(
-    order: Order,
+    spec: RunSpec,
     out: Path,
     machine: Mapping[str, int],
     callbacks: Sequence[Callback] = (),
@@ -151,9 +151,9 @@ def start(
     """Train into a new directory and return the summary."""
     if every < 1:
         raise ValueError(f"returns are measured every {every} iterations, but that must be >= 1")
-    agent = order.agent()
+    agent = spec.agent()
     description = {
-        "order": _plain(order),
+        "spec": _plain(spec),
         "commit": commit(),
         "source": source(),
         "evaluate_every": every,
@@ -161,9 +161,9 @@ def start(
         "demonstrations": fingerprint(agent.demonstrations),
         "expert_return": agent.demonstrations.expert_return,
     }
-    agent.check_budget(order.budget)
+    agent.check_budget(spec.budget)
     with RunDirectory.create(out, description | agent.describe()) as run:
-        return _train(agent, order, run, machine, callbacks)
+        return _train(agent, spec, run, machine, callbacks)
 
 
 def resume(
@@ -174,12 +174,12 @@ def resume(
 ) -> dict[str, Any]:
     """Go on from the last checkpoint of a run, as if it had never stopped."""
     with RunDirectory.open(path, write=True) as run:
-        order = order_of(run)
-        _check_same(run, machine, order)
+        spec = spec_of(run)
+        _check_same(run, machine, spec)
         if total_timesteps is not None:
-            order = replace(order, total_timesteps=total_timesteps)
-        agent = order.agent()
-        agent.check_budget(order.budget)
+            spec = replace(spec, total_timesteps=total_timesteps)
+        agent = spec.agent()
+        agent.check_budget(spec.budget)
         _check_settings(run, agent)
         last = run.path_of("last")
         done = max((row["iteration"] for row in run.rows("metrics")), default=0)
@@ -188,25 +188,25 @@ def resume(
                 f"{last} is missing although {done} iterations are on record; put it back, or "
                 "start a new run"
             )
-        if (order.budget or 0) < (done - 1) * agent.samples_per_iteration:
+        if (spec.budget or 0) < (done - 1) * agent.samples_per_iteration:
             raise RunError(
                 f"{path} has taken {done * agent.samples_per_iteration} samples per seed already, "
-                f"more than the {order.budget} that were asked for"
+                f"more than the {spec.budget} that were asked for"
             )
         # written down at once: should this process be killed too, the next one knows the budget
-        run.update_config({"order": _plain(order)})
+        run.update_config({"spec": _plain(spec)})
         done = 0
         if last.exists():
-            agent = type(agent).load(last, order.environment(), agent.demonstrations)
+            agent = type(agent).load(last, spec.environment(), agent.demonstrations)
             done = agent.iteration
         run.cut_back(done)
-        return _train(agent, order, run, machine, callbacks)
+        return _train(agent, spec, run, machine, callbacks)
 
 
-def order_of(run: RunDirectory) -> Order:
+def spec_of(run: RunDirectory) -> RunSpec:
     try:
-        given = dict(run.config["order"])
-        return Order(**given | {"changes": tuple(given["changes"])})
+        given = dict(run.config.get("spec") or run.config["order"])  # its name in old runs
+        return RunSpec(**given | {"changes": tuple(given["changes"])})
     except (KeyError, TypeError) as error:
         raise RunError(
             f"{run.path / 'config.json'} does not tell what was trained ({error}); it is no "
@@ -214,17 +214,17 @@ def order_of(run: RunDirectory) -> Order:
         ) from error
 
 
-def _plain(order: Order) -> dict[str, Any]:
-    return asdict(order) | {"total_timesteps": order.budget, "changes": list(order.changes)}
+def _plain(spec: RunSpec) -> dict[str, Any]:
+    return asdict(spec) | {"total_timesteps": spec.budget, "changes": list(spec.changes)}
 
 
-def _train(agent, order, run, machine, callbacks) -> dict[str, Any]:
-    facts = {"task": order.task, "preset": order.preset, "changes": list(order.changes)}
+def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
+    facts = {"task": spec.task, "preset": spec.preset, "changes": list(spec.changes)}
     recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # the summary has them
-            agent.learn(order.budget, callback=[recorder, *callbacks])
+            agent.learn(spec.budget, callback=[recorder, *callbacks])
         return recorder.finish(agent)
     except (DivergenceError, OSError):
         raise
@@ -235,7 +235,7 @@ def _train(agent, order, run, machine, callbacks) -> dict[str, Any]:
         ) from error
 
 
-def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> None:
+def _check_same(run: RunDirectory, machine: Mapping[str, int], spec: RunSpec) -> None:
     """Refuse to continue where the result could not equal an undisturbed run's."""
     made_by, here = run.config["versions"], versions()
     differing = [name for name in here if made_by.get(name) != here[name]]
@@ -256,12 +256,12 @@ def _check_same(run: RunDirectory, machine: Mapping[str, int], order: Order) -> 
             f"{run.path} was made by commit {run.config['commit']}, but this is {commit()}; check "
             "that one out to resume it, or start a new run"
         )
-    if run.config["demonstrations"] != fingerprint(order.demonstrations()):
+    if run.config["demonstrations"] != fingerprint(spec.demonstrations()):
         raise RunError(f"the demonstrations are not those that {run.path} was started with")
 
 
 def _check_settings(run: RunDirectory, agent: Agent) -> None:
-    """The same order can mean other settings in other code of the same version."""
+    """The same spec can mean other settings in other code of the same version."""
     if run.config["settings"] != agent.describe()["settings"]:
         raise RunError(
             f"{run.path} was made with other settings than its preset has now; check out the "
@@ -273,10 +273,10 @@ def load_best(path: Path) -> Agent:
     """The agent of a run as it was when its policies were chosen. It can predict and play; the
     demonstrations are not read."""
     run = RunDirectory.open(path)
-    best, order = run.path_of("best"), order_of(run)
+    best, spec = run.path_of("best"), spec_of(run)
     if not best.exists():
         raise CheckpointError(f"{path} has no checkpoint yet; its first iteration is not over")
-    return load_agent(best, order.environment())
+    return load_agent(best, spec.environment())
 
 
 def load_agent(path: Path, environment: Environment | None = None) -> Agent:

@@ -42,7 +42,7 @@ class Found(NamedTuple):
     """Share of steps with σ < 2: elsewhere nothing can fail."""
 
 
-class World(NamedTuple):
+class CalibrationWorld(NamedTuple):
     """True dynamics, and the model that is to learn them."""
 
     spec: CalibratedDynamics
@@ -79,7 +79,7 @@ def tabular(form: Any, states: int, even: bool, delta: float):
             error = jnp.abs(model.transitions - true).sum(-1)
             return found(error.ravel(), model.widths.ravel())
 
-        return World(spec, spec.init(states, TWO, key=key), draw, compare)
+        return CalibrationWorld(spec, spec.init(states, TWO, key=key), draw, compare)
 
     return make
 
@@ -122,7 +122,7 @@ def smooth(
 
             return found(*jax.vmap(at)(*inputs(asked_key, ASKED)))
 
-        return World(spec, state, draw, compare)
+        return CalibrationWorld(spec, state, draw, compare)
 
     return make
 
@@ -178,12 +178,12 @@ def finite(radius: Any, noise: float, largest: float, delta: float):
 
             return found(*jax.vmap(at)(jnp.arange(INPUTS)))
 
-        return World(spec, spec.init(DIM, choices, key=key), draw, compare)
+        return CalibrationWorld(spec, spec.init(DIM, choices, key=key), draw, compare)
 
     return make
 
 
-def cases(delta: float) -> dict[tuple[str, str], Callable[[Array], World]]:
+def cases(delta: float) -> dict[tuple[str, str], Callable[[Array], CalibrationWorld]]:
     noise = 0.5
     spectral = linear_mean(lambda w: w / jnp.linalg.norm(w, 2))
     by_column = linear_mean(lambda w: w / jnp.linalg.norm(w, axis=0))

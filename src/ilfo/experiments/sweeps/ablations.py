@@ -15,7 +15,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
 from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 PLACE = 1.0
 
@@ -38,9 +38,9 @@ def record_goal() -> Demonstrations:
     return record_scripted(factory("MountainCar-v0").make(), swing_up, episodes=10, seed=0)
 
 
-CARTPOLE = Order(task="cartpole", seeds=5)
-HOLD = Order(task=None, env="CartPole-v1", seeds=5, total_timesteps=20_000)
-GOAL = Order(task=None, env="MountainCar-v0", seeds=3, total_timesteps=15_000)
+CARTPOLE = RunSpec(task="cartpole", seeds=5)
+HOLD = RunSpec(task=None, env="CartPole-v1", seeds=5, total_timesteps=20_000)
+GOAL = RunSpec(task=None, env="MountainCar-v0", seeds=3, total_timesteps=15_000)
 
 VARIANTS = {
     "": (),

@@ -5,12 +5,12 @@ Everything but the dynamics is the preset's.
 
 from ilfo.agents.registry import DYNAMICS
 from ilfo.experiments.cell import Cell
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 CELLS = tuple(
     Cell(
         f"cartpole-{name}",
-        Order(task="cartpole", seeds=3, changes=(f"dynamics={DYNAMICS[name].__name__}",)),
+        RunSpec(task="cartpole", seeds=3, changes=(f"dynamics={DYNAMICS[name].__name__}",)),
     )
     for name in ("knr", "gp")
 )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.sweeps.tasks import CELLS as TASKS
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 DISCRETE = ("cartpole", "reacher", "cartpole-stochastic")
 CONTINUOUS = ("hopper", "walker2d")
@@ -22,16 +22,16 @@ def _cells() -> tuple[Cell, ...]:
     mobile = {cell.name: replace(cell, home="tasks") for cell in TASKS}
     cells = []
     for task in DISCRETE + CONTINUOUS:
-        order = Order(task=task, seeds=5)
+        spec = RunSpec(task=task, seeds=5)
         every = 1 if task in DISCRETE else 10
         cells.append(mobile[task])
         for method in METHODS:
             if method == "ilpo" and task in CONTINUOUS:
                 continue
             changes = ("every=50",) if method == "bc" and task in CONTINUOUS else ()
-            found = replace(order, method=method, changes=changes)
+            found = replace(spec, method=method, changes=changes)
             cells.append(Cell(f"{task}-{method}", found, every=1 if method == "bc" else every))
-        constant = replace(order, method="gaifo", changes=CONSTANT)
+        constant = replace(spec, method="gaifo", changes=CONSTANT)
         cells.append(Cell(f"{task}-constant", constant, every=every))
     return tuple(cells)
 

@@ -9,7 +9,7 @@
 
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.experiments.cell import Cell
-from ilfo.runs.launch import Order
+from ilfo.runs.launch import RunSpec
 
 SAMPLES_BETWEEN = 8_000
 """Online samples from one point of a curve to the next, about."""
@@ -20,32 +20,32 @@ LONG = {"walker2d": 200_000}
 """Online samples, to see whether the default's curve goes on rising behind the task's budget."""
 
 
-def _cell(name: str, order: Order) -> Cell:
-    task = find_task(str(order.task))
-    between = min(SAMPLES_BETWEEN, (order.total_timesteps or task.budget) // 20)
-    samples = order.settings().streams * task.horizon
-    return Cell(name, order, every=max(1, between // samples))
+def _cell(name: str, spec: RunSpec) -> Cell:
+    task = find_task(str(spec.task))
+    between = min(SAMPLES_BETWEEN, (spec.total_timesteps or task.budget) // 20)
+    samples = spec.settings().streams * task.horizon
+    return Cell(name, spec, every=max(1, between // samples))
 
 
 def _variants(task: Task) -> list[Cell]:
     few = 1 if task.name == "walker2d" else 2
     short = SHORT.get(task.name)
     variants = {
-        "": Order(task=task.name, seeds=5),
-        "-no-bonus": Order(task=task.name, seeds=5, changes=("weight=0",)),
-        "-constant": Order(task=task.name, seeds=5, changes=("discriminator=ConstantCost",)),
-        "-paper": Order(task=task.name, seeds=few, preset="paper", total_timesteps=short),
-        "-authors": Order(task=task.name, seeds=few, preset="authors", total_timesteps=short),
-        "-general": Order(task=task.name, seeds=few, preset="general"),
+        "": RunSpec(task=task.name, seeds=5),
+        "-no-bonus": RunSpec(task=task.name, seeds=5, changes=("weight=0",)),
+        "-constant": RunSpec(task=task.name, seeds=5, changes=("discriminator=ConstantCost",)),
+        "-paper": RunSpec(task=task.name, seeds=few, preset="paper", total_timesteps=short),
+        "-authors": RunSpec(task=task.name, seeds=few, preset="authors", total_timesteps=short),
+        "-general": RunSpec(task=task.name, seeds=few, preset="general"),
     }
-    return [_cell(task.name + suffix, order) for suffix, order in variants.items()]
+    return [_cell(task.name + suffix, spec) for suffix, spec in variants.items()]
 
 
 def _all() -> tuple[Cell, ...]:
     """Defaults and their references of every task first, then the other presets."""
     by_task = [_variants(task) for task in TASKS.values()]
     long = [
-        _cell(f"{name}-long", Order(task=name, seeds=5, total_timesteps=samples))
+        _cell(f"{name}-long", RunSpec(task=name, seeds=5, total_timesteps=samples))
         for name, samples in LONG.items()
     ]
     return (*(cell for variant in zip(*by_task, strict=True) for cell in variant), *long)

@@ -24,8 +24,8 @@ from ilfo.storage import provenance
 from ilfo.storage.atomic import atomic_write_text
 from ilfo.storage.provenance import versions
 
-Row = Mapping[str, Any]
-Tables = dict[str, Sequence[Row]]
+StudyRow = Mapping[str, Any]
+Tables = dict[str, Sequence[StudyRow]]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Study(abc.ABC):
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _csv(rows: Sequence[StudyRow]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -97,7 +97,7 @@ def _csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _shown(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+def _shown(rows: Sequence[StudyRow]) -> list[tuple[str, ...]]:
     """With four digits, for reading."""
     text = lambda x: f"{x:.4g}" if isinstance(x, float) else str(x)
     return [tuple(rows[0]), *(tuple(text(value) for value in row.values()) for row in rows)]

@@ -22,10 +22,10 @@ from scipy.stats import binomtest
 
 from ilfo.common.buffer import Buffer
 from ilfo.theory.studies.base import Study
-from ilfo.theory.worlds import FITS, Found, World, cases
+from ilfo.theory.worlds import FITS, CalibrationWorld, Found, cases
 
 
-def over_fits(make: Callable[[Array], World], fits: int, key: Array) -> Found:
+def over_fits(make: Callable[[Array], CalibrationWorld], fits: int, key: Array) -> Found:
     """Largest ratio of one repetition, and the mean share of σ < 2."""
     world_key, run_key = jax.random.split(key)
     world = make(world_key)
