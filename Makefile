@@ -19,7 +19,7 @@ help:
 	@echo "make install  create $(VENV) with everything development needs"
 	@echo "make demo     train on CartPole into a new folder below runs/"
 	@echo "make test     run the tests"
-	@echo "make check    lint, format, types, tests"
+	@echo "make check    lint, format, types, layers, tests"
 	@echo "make clean    remove caches and build products; keeps $(VENV), runs/ and results/"
 
 install: $(DEV)
@@ -46,6 +46,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
+	$(BIN)/lint-imports
 	$(MAKE) test
 
 clean:

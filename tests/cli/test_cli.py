@@ -18,9 +18,10 @@ from ilfo.cli import COMMANDS, main
 from ilfo.cli import train as runs
 from ilfo.cli.settings_table import field_texts, walk
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
 from ilfo.runs import machine
-from ilfo.runs.launch import METHODS, RunSpec
+from ilfo.runs.launch import RunSpec
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,8 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.seeds import one_seed
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.runs.launch import METHODS, load_best, resume, start
+from ilfo.methods import METHODS
+from ilfo.runs.launch import load_best, resume, start
 from tests.helpers.agents import MACHINE, Scrambled, bits
 from tests.helpers.methods import (
     RIVALS,

@@ -4,8 +4,9 @@ import functools
 from pathlib import Path
 
 from ilfo.environments.tasks import find_task
+from ilfo.methods import METHODS
 from ilfo.methods.presets import find_preset
-from ilfo.runs.launch import METHODS, RunSpec, apply_change
+from ilfo.runs.launch import RunSpec, apply_change
 from tests.helpers.agents import CHANGES as MOBILE
 from tests.helpers.agents import HORIZON
 

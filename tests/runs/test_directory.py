@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.storage import atomic as files
-from ilfo.runs.directory import (RunDirectory, RunError)
-from ilfo.storage.provenance import (versions)
+from ilfo.storage.provenance import versions
 
 CONFIG = {"type": "MobILE", "horizon": 500, "λ": 0.1}
 

@@ -14,22 +14,34 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from ilfo.runs import launch
 from ilfo import MobILE
 from ilfo.agents.agent import Agent
-from ilfo.storage.checkpoint import CheckpointError
+from ilfo.agents.callbacks import Callback
+from ilfo.agents.divergence import DivergenceError
+from ilfo.common.fitting import Adam
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.discriminators.constant import ConstantCost
-from ilfo.agents.divergence import DivergenceError
 from ilfo.environments.tasks import find_task
-from ilfo.runs.launch import RunSpec, TrainingError, apply_change, load_best, resume, start
-from ilfo.agents.callbacks import Callback
 from ilfo.methods.mobile import MobILESettings
 from ilfo.planners.ppo import PPO
-from ilfo.runs.directory import (RunDirectory, RunError)
-from ilfo.storage.provenance import (versions)
-from ilfo.common.fitting import Adam
-from tests.helpers.agents import (AVERAGING, CHANGES, HORIZON, MACHINE, SEEDS, SETTINGS, STEP, Exploding, bits, demonstrations, small_spec)
+from ilfo.runs import launch
+from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.launch import RunSpec, TrainingError, apply_change, load_best, resume, start
+from ilfo.storage.checkpoint import CheckpointError
+from ilfo.storage.provenance import versions
+from tests.helpers.agents import (
+    AVERAGING,
+    CHANGES,
+    HORIZON,
+    MACHINE,
+    SEEDS,
+    SETTINGS,
+    STEP,
+    Exploding,
+    bits,
+    demonstrations,
+    small_spec,
+)
 
 ROOT = Path(__file__).parents[2]
 FILES = {"config.json", "metrics.csv", "timings.csv", "last.npz", "best.npz", "summary.json"}

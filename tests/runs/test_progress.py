@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ilfo.agents.callbacks import (Callback)
-from ilfo.runs.progress import (Progress)
+from ilfo.agents.callbacks import Callback
+from ilfo.runs.progress import Progress
 
 LOG = {
     "iteration": 3,

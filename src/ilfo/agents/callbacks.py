@@ -1,4 +1,4 @@
-"""Watching a training run: the callback interface, and the progress display built on it."""
+"""Watching a training run: the callback interface."""
 
 from collections.abc import Mapping
 from typing import Any

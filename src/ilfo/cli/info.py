@@ -11,8 +11,8 @@ from ilfo.cli.train import MethodName
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.tasks import TASKS, Task, find_task
+from ilfo.methods import METHODS
 from ilfo.methods.presets import find_preset
-from ilfo.runs.launch import METHODS
 
 
 @dataclass(frozen=True)

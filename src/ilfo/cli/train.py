@@ -12,6 +12,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console
+from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.episodes import mean_return
@@ -20,7 +21,7 @@ from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.launch import METHODS, RunSpec, load_best, resume, start
+from ilfo.runs.launch import RunSpec, load_best, resume, start
 from ilfo.runs.progress import Progress
 
 MethodName = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]

@@ -1,1 +1,28 @@
-"""The methods that MobILE is compared with."""
+"""The methods: MobILE, and the baselines it is compared with. One file each."""
+
+from ilfo.agents.agent import Agent
+from ilfo.methods.bc import BC, BCSettings
+from ilfo.methods.bco import BCO, BCOSettings
+from ilfo.methods.gail import GAIL, AdversarialSettings, GAIfO
+from ilfo.methods.ilpo import ILPO, ILPOSettings
+from ilfo.methods.mobile import MobILE, MobILESettings
+
+METHODS: dict[str, type[Agent]] = {
+    kind.method: kind for kind in (MobILE, BC, BCO, GAIL, GAIfO, ILPO)
+}
+"""What `ilfo train METHOD` can name."""
+
+__all__ = [
+    "BC",
+    "BCO",
+    "GAIL",
+    "ILPO",
+    "METHODS",
+    "AdversarialSettings",
+    "BCOSettings",
+    "BCSettings",
+    "GAIfO",
+    "ILPOSettings",
+    "MobILE",
+    "MobILESettings",
+]

@@ -10,11 +10,9 @@ summary.json    written at the end, for other programs
 """
 
 import fcntl
-import importlib.metadata
 import json
 import math
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,9 +20,8 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
 from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, cut_back, read_rows
-from ilfo.storage.provenance import versions
+from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
 
 TABLES = ("metrics", "timings")
 CHECKPOINTS = ("last", "best")
@@ -132,10 +129,6 @@ class RunDirectory:
     def _check_writable(self) -> None:
         if self._lock is None:
             raise RunError(f"{self.path} is closed or open for reading; open it with write=True")
-
-
-
-
 
 
 def _lock(path: Path) -> BinaryIO:

@@ -7,31 +7,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ilfo.storage import config
 from ilfo.agents.agent import Agent
-from ilfo.methods.gail import GAIL, GAIfO
-from ilfo.methods.bc import BC
-from ilfo.methods.bco import BCO
-from ilfo.methods.ilpo import ILPO
-from ilfo.storage.checkpoint import CheckpointError, read_meta
-from ilfo.agents.registry import COMPONENTS
-from ilfo.data.npz import PartlyWithoutActions
-from ilfo.data.demonstrations import Demonstrations
+from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
+from ilfo.agents.method import LearningWarning
+from ilfo.agents.registry import COMPONENTS
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.npz import PartlyWithoutActions
 from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
-from ilfo.agents.callbacks import Callback
-from ilfo.storage.provenance import (commit, source)
-from ilfo.agents.method import LearningWarning
-from ilfo.methods.mobile import MobILE
+from ilfo.methods import METHODS
 from ilfo.methods.presets import find_preset
+from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.recorder import Recorder
-from ilfo.runs.directory import (RunDirectory, RunError)
-from ilfo.storage.provenance import (versions)
-
-METHODS: dict[str, type[Agent]] = {
-    kind.method: kind for kind in (MobILE, BC, BCO, GAIL, GAIfO, ILPO)
-}
+from ilfo.storage import config
+from ilfo.storage.checkpoint import CheckpointError, read_meta
+from ilfo.storage.provenance import commit, source, versions
 
 
 class TrainingError(Exception):

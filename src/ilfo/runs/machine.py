@@ -3,10 +3,8 @@
 All three are part of 'the same machine' for bit-identical results, so a run records them.
 """
 
-import functools
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
@@ -43,12 +41,6 @@ def peak_memory() -> float | None:
         return None
     per_gib = 2**30 if sys.platform == "darwin" else 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_gib
-
-
-
-
-
-
 
 
 def processor() -> str:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ilfo.agents.agent import Agent
-from ilfo.runs.curves import draw_curves
-from ilfo.rollouts.episodes import mean_return
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.seeds import one_seed
-from ilfo.runs.directory import RunDirectory
+from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.scores import mean_known, random_return, score
+from ilfo.runs.curves import draw_curves
+from ilfo.runs.directory import RunDirectory
 
 MEASURES = {"real-mmd": "mmd", "best-return": "cost", "held-out-likelihood": "loss"}
 """What a rule of choice minimises, as its value is called in a summary."""

@@ -1,0 +1,108 @@
+"""The progress display: a live bar on a terminal, plain lines anywhere else."""
+
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from ilfo.agents.callbacks import Callback
+
+_SHOWN = {
+    "mmd": "MMD to expert",
+    "model_loss": "model loss",
+    "bonus": "bonus",
+    "measured_return": "return",
+    "held_out_loss": "held-out loss",
+    "inverse_accuracy": "inverse accuracy",
+    "coverage": "coverage",
+    "classifier_accuracy": "classifier accuracy",
+    "remap_accuracy": "remapping accuracy",
+    "kl": "KL",
+}
+"""What is shown of a log, where it has it."""
+
+
+class Progress(Callback):
+    """A live bar on a terminal, one plain line per iteration anywhere else."""
+
+    def __init__(self, console: Console | None = None):
+        self.console = Console() if console is None else console
+        self._live: Live | None = None
+        self._first: Mapping[str, Any] | None = None
+
+    def on_start(self, agent: Any) -> None:
+        self._first = None
+        if self.console.is_terminal and not self.console.is_dumb_terminal:
+            self._live = Live(_bar({}, "-"), console=self.console)
+            self._live.start()
+
+    def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> None:
+        self._first = dict(log) if self._first is None else self._first
+        left = _time_left(self._first, log)
+        if self._live is not None:
+            self._live.update(_bar(log, left), refresh=True)
+        else:
+            line = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  {_values(log)}"
+            self.console.print(
+                f"{line}  left {left}", markup=False, highlight=False, soft_wrap=True
+            )
+
+    def on_end(self, agent: Any) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def _bar(log: Mapping[str, Any], left: str) -> Group:
+    head = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  left {left}"
+    bar = ProgressBar(
+        total=_mean(log, "total_timesteps") or 1.0, completed=_mean(log, "online_samples") or 0.0
+    )
+    # Without colours the bar stops where it is filled, and only padding ends its line.
+    return Group(Text(head), Padding(bar, 0), Text(_values(log)))
+
+
+def _values(log: Mapping[str, Any]) -> str:
+    return "  ".join(
+        f"{label} {_short(_mean(log, key))}" for key, label in _SHOWN.items() if key in log
+    )
+
+
+def _samples(log: Mapping[str, Any]) -> str:
+    return f"{_whole(log, 'online_samples')}/{_whole(log, 'total_timesteps')}"
+
+
+def _mean(log: Mapping[str, Any], key: str) -> float | None:
+    value = log.get(key)
+    return None if value is None else float(np.mean(value))
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _whole(log: Mapping[str, Any], key: str) -> str:
+    value = _mean(log, key)
+    return "-" if value is None or not math.isfinite(value) else f"{value:.0f}"
+
+
+def _time_left(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
+    # The pace since the first iteration seen: compiling, and what a resumed run did before,
+    # say nothing about the iterations to come.
+    seconds = _number(log, "seconds") - _number(first, "seconds")
+    samples = _number(log, "online_samples") - _number(first, "online_samples")
+    to_come = _number(log, "total_timesteps") - _number(log, "online_samples")
+    left = to_come * seconds / samples if samples > 0 else math.nan
+    return str(timedelta(seconds=round(max(left, 0.0)))) if math.isfinite(left) else "-"
+
+
+def _number(log: Mapping[str, Any], key: str) -> float:
+    value = _mean(log, key)
+    return math.nan if value is None else value
