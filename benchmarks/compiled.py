@@ -25,7 +25,7 @@ from ilfo.agents.problem import Problem
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import SGD, Passes
 from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions
-from ilfo.common.types import Expert, Rollout, Transition
+from ilfo.common.types import DemonstratedSteps, Expert, Rollout, Transition
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import NoTermination
@@ -104,9 +104,9 @@ def make_iteration(
     settings, problem = settings_for(sizes), problem_for(sizes)
     start_key, expert_key = jax.random.split(jax.random.key(0))
     shape = (EXPERT_STATES, 2, sizes.state_dim)
-    demonstrated = 0.5 + 0.5 * jax.random.normal(expert_key, shape)
-    state = eqx.filter_jit(init)(settings, problem, demonstrated, key=start_key)
-    features = jax.vmap(state.discriminator.features)(demonstrated[:, 0], demonstrated[:, 1])
+    steps = DemonstratedSteps.from_pairs(0.5 + 0.5 * jax.random.normal(expert_key, shape))
+    state = eqx.filter_jit(init)(settings, problem, steps, key=start_key)
+    features = jax.vmap(state.discriminator.features)(steps.before, steps.after)
     drawn = actions.argmax(-1).astype(np.int32) if sizes.discrete else actions
     transitions = Transition(states, drawn, next_states, np.zeros(sizes.buffer, bool))
     age = np.arange(sizes.buffer, dtype=np.int32) % sizes.horizon
@@ -115,7 +115,7 @@ def make_iteration(
         sizes=sizes,
         settings=settings,
         problem=problem,
-        expert=Expert(features.mean(0), demonstrated[:, 0], demonstrated[:, 1]),
+        expert=Expert(features.mean(0), steps),
         state=eqx.tree_at(lambda s: s.buffer, state, buffer),
         rollout=_as_rollout(transitions, age, REAL_STREAMS, sizes.horizon),
     )

@@ -46,7 +46,7 @@ def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:
     seconds = []
     for _ in range(turns):
         start = time.perf_counter()
-        rollouts = agent.act()
+        rollouts = agent.interact()
         seconds.append(time.perf_counter() - start)
     found["collect"] = (1, min(seconds))
     rollout = one_seed(rollouts, 0)

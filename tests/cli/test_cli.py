@@ -227,7 +227,7 @@ def test_listing_settings(capsys):
 def test_listing_settings_of_every_method(method, capsys):
     main(["settings", method])
     shown = capsys.readouterr().out
-    for name, _, text in walk(METHODS[method].default_settings()):
+    for name, _, text in walk(METHODS[method].method.settings()):
         assert name in shown
         assert text, name
 

@@ -21,7 +21,7 @@ def trajectories(count=6, length=200, seed=0):
     noise = rng.normal(scale=0.3, size=(count * length, 2))
     states = np.stack([goals, np.zeros_like(goals)], -1) + noise
     pairs = np.stack([states, states], 1).astype(np.float32)
-    return DemonstratedSteps(jnp.asarray(pairs), jnp.repeat(jnp.arange(count), length))
+    return DemonstratedSteps.from_pairs(jnp.asarray(pairs), jnp.repeat(jnp.arange(count), length))
 
 
 def told_apart(spec, count=40):

@@ -54,7 +54,7 @@ def test_one_file_per_seed_with_its_curve(ran):
         seconds = [row["seconds"] for row in result["curve"]]
         assert 0 < seconds[0] < seconds[1]
         for row in result["curve"]:
-            assert set(MobILE.metrics) < set(row)
+            assert set(MobILE.method.metrics) < set(row)
             assert row["model_loss"] > 0
 
 

@@ -46,7 +46,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 STEP = 2 * HORIZON
 """Online samples of one iteration, of the methods that take any."""
 RIVALS = tuple(name for name in METHODS if name != "mobile")
-STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].needs.actions)
+STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].method.needs.actions)
 
 
 def demonstrations(count: int = 2):
@@ -62,7 +62,7 @@ def small_rival(method: str, expert=None, environment="CartPole-v1", seeds=2, ch
 
 
 def budget(method: str, iterations: int) -> int | None:
-    return iterations * STEP if METHODS[method].needs.environment else None
+    return iterations * STEP if METHODS[method].method.needs.environment else None
 
 
 def method_spec(method: str, demos: Path, iterations: int, **more) -> RunSpec:

@@ -8,7 +8,7 @@ import pytest
 
 from ilfo.common.buffer import Buffer
 from ilfo.common.spaces import DiscreteActions
-from ilfo.common.types import Expert, Normaliser, Transition
+from ilfo.common.types import DemonstratedSteps, Expert, Normaliser, Transition
 from ilfo.dynamics.bonus import FittedBonus
 from ilfo.rollouts.imagine import World, draw_starts, imagine, trusted_radius
 from tests.helpers.models import (
@@ -121,8 +121,10 @@ def remembered(reached, starts=(), capacity=8) -> Buffer:
 
 
 def expert(*states) -> Expert:
-    starts = jnp.asarray(states, jnp.float32) if states else None
-    return Expert(jnp.zeros(3), starts, starts)
+    """Whose steps begin and end in these states; without any, one that shows features only."""
+    rows = jnp.asarray(states or [[0.0, 0.0]], jnp.float32)
+    steps = DemonstratedSteps.from_pairs(jnp.stack([rows, rows], axis=1))
+    return Expert(jnp.zeros(3), steps, shows_states=bool(states))
 
 
 SCALES = Normaliser(jnp.array([1.0, 0.0]), jnp.array([2.0, 10.0]))

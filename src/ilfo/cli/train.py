@@ -164,7 +164,7 @@ class Evaluate:
 
     def _foresee(self, agent: Agent) -> None:
         if not isinstance(agent, MobILE):
-            raise ValueError(f"{agent.method} learns no model of the environment")
+            raise ValueError(f"{agent.method.name} learns no model of the environment")
         best = agent.best_seed
         seed = self.seed + agent.seeds[best]
         episodes = agent.play(agent.policy(), episodes=self.episodes, seed=seed, greedy=False)
@@ -192,7 +192,7 @@ def _absolute(path: str | None) -> str | None:
 def show(summary: dict[str, Any], out: Path) -> None:
     """The result of a run as a table."""
     number = lambda x, digits=2: "-" if x is None else f"{x:.{digits}f}"
-    online = METHODS[summary["method"]].needs.environment
+    online = METHODS[summary["method"]].method.needs.environment
     table = Table(
         "seed",
         "greedy return",

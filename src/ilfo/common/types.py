@@ -68,10 +68,16 @@ def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
 
 
 class DemonstratedSteps(NamedTuple):
-    """Demonstrated steps, in random order."""
+    """A uniform sample of demonstrated steps, in random order."""
 
     pairs: Float[Array, "n 2 F"]
-    """What was seen before and after."""
+    """What was observed before and after the step: states, or features h(s)."""
+    actions: Any
+    """As a policy would sample them; None for a method that may not see them."""
+    terminal: Bool[Array, " n"]
+    """The step ended its episode."""
+    elapsed: Int[Array, " n"]
+    """Steps of the episode before this one."""
     trajectory: Int[Array, " n"]
     """Number of the trajectory that a step is from."""
 
@@ -85,8 +91,28 @@ class DemonstratedSteps(NamedTuple):
 
     @property
     def weight(self) -> Float[Array, " n"]:
-        """All count alike."""
+        """All steps count alike."""
         return jnp.ones(self.pairs.shape[0])
+
+    @staticmethod
+    def from_pairs(
+        pairs: Float[Array, "n 2 F"], trajectory: Int[Array, " n"] | None = None
+    ) -> "DemonstratedSteps":
+        """Steps of unfinished trajectories without actions; by default of a single one."""
+        number = jnp.arange(pairs.shape[0], dtype=jnp.int32)
+        trajectory = jnp.zeros_like(number) if trajectory is None else trajectory
+        never = jnp.zeros(pairs.shape[0], bool)
+        return DemonstratedSteps(pairs, None, never, number, trajectory)
+
+
+class Expert(eqx.Module):
+    """The demonstrations as one compiled iteration sees them."""
+
+    mean_features: Float[Array, " D"]
+    """E ψ under the demonstrations; empty for a method without a discriminator."""
+    steps: DemonstratedSteps
+    shows_states: bool = eqx.field(static=True, default=True)
+    """False where the demonstrations hold a feature h(s) instead of the state."""
 
 
 NOTHING = 1e-6
@@ -127,21 +153,3 @@ class Normaliser(eqx.Module):
     @staticmethod
     def identity(dim: int) -> "Normaliser":
         return Normaliser(jnp.zeros(dim), jnp.ones(dim))
-
-
-class ExpertSteps(NamedTuple):
-    """The demonstrations' steps, for methods that have to see states."""
-
-    mean_features: Float[Array, " D"]
-    steps: Float[Array, "n 2 S"]
-
-
-class Expert(eqx.Module):
-    """The demonstrations as one compiled iteration sees them."""
-
-    mean_features: Float[Array, " D"]
-    starts: Float[Array, "n S"] | None
-    """Demonstrated states to begin imagined trajectories from; None when the demonstrations hold
-    a feature of the state instead."""
-    reached: Float[Array, "m S"] | None
-    """A sample of the states that demonstrated steps lead to, terminal ones included."""

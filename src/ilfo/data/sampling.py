@@ -6,40 +6,24 @@ trajectory and the sample, so the set may be larger than memory.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ilfo.data.demonstrations import Trajectory
+from ilfo.common.types import DemonstratedSteps
+from ilfo.data.trajectory import Trajectory
 
 SAMPLE = 20_000
 """Demonstrated steps kept for scales, bandwidth and start states."""
-STARTS = 5_000
-"""Of these, states that imagined trajectories may begin in."""
-
-
-class Demonstrated(NamedTuple):
-    """A sample of demonstrated steps, in random order."""
-
-    steps: np.ndarray
-    """(n, 2, F): what was seen before and after."""
-    actions: np.ndarray | None
-    """(n, ...) in the environment's units; None for a method that may not see them."""
-    terminal: np.ndarray
-    """(n,): the step ended its episode."""
-    elapsed: np.ndarray
-    """(n,): steps of the episode before this one."""
-    trajectory: np.ndarray
-    """(n,): number of the trajectory it is from."""
 
 
 def sample(
     trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
-) -> Demonstrated:
+) -> DemonstratedSteps:
     """A uniform sample of steps, all of them where there are at most `size`.
 
     Every step draws a random rank and the smallest ranks stay: one pass, no knowledge of the
-    total. The sample is in order of its ranks.
+    total. The sample is in order of its ranks, in NumPy arrays; actions are the environment's.
     """
     kept: list[Any] = []
     ranks = np.empty(0)
@@ -55,7 +39,7 @@ def sample(
         ]
         ranks = ranks[order]
     assert kept, "demonstrations are never empty"
-    return Demonstrated(*kept)
+    return DemonstratedSteps(*kept)
 
 
 def _columns(trajectory: Trajectory, number: int) -> list[Any]:
@@ -74,4 +58,4 @@ def sample_steps(
     trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
 ) -> np.ndarray:
     """The steps (n, 2, F) of such a sample."""
-    return sample(trajectories, size, generator).steps
+    return np.asarray(sample(trajectories, size, generator).pairs)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ilfo.common.types import Rollout
+from ilfo.common.types import DemonstratedSteps, Rollout
 
 
 class Occupancy(NamedTuple):
@@ -48,3 +48,13 @@ def by_age(rollout: Rollout) -> Occupancy:
         jnp.where(rollout.valid, weight[rollout.elapsed], 0.0),
         until[last] - until[rollout.elapsed + 1],
     )
+
+
+def sampled_occupancy(
+    steps: DemonstratedSteps, horizon: int
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """Of a sample of demonstrated steps: the weight of each, and the share of time that episodes
+    spend after termination."""
+    counts = steps.elapsed < horizon
+    absorbed = ((steps.terminal & counts) * (horizon - 1 - steps.elapsed)).sum()
+    return counts.astype(jnp.float32), absorbed / (absorbed + counts.sum())

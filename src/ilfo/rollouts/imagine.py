@@ -15,6 +15,9 @@ from ilfo.dynamics.bonus import FittedBonus
 from ilfo.dynamics.termination import AbstractRule
 from ilfo.policies.base import AbstractPolicy
 
+STARTS = 5_000
+"""Demonstrated states that imagined trajectories may begin in."""
+
 
 class World(eqx.Module):
     model: AbstractModel
@@ -49,8 +52,8 @@ def trusted_radius(
     """A multiple of the largest normalised norm that was visited or demonstrated."""
     norm = lambda x: jnp.sqrt((normaliser(x) ** 2).sum(-1))
     radius = jnp.where(buffer.recent.valid, norm(buffer.recent.items.next_state), 0).max()
-    if expert.reached is not None:
-        radius = jnp.maximum(radius, norm(expert.reached).max())
+    if expert.shows_states:
+        radius = jnp.maximum(radius, norm(expert.steps.after).max())
     return multiple * radius
 
 
@@ -62,10 +65,11 @@ def draw_starts(
     starts = buffer.starts.sample(count, key=reset_key)
     # rounding must not borrow them all: the discriminator needs some that are the policy's own
     borrowed = min(round(expert_share * count), count - 1)
-    if expert.starts is None or not borrowed:
+    if not expert.shows_states or not borrowed:
         return starts, jnp.ones(count, bool)
-    index = jax.random.randint(expert_key, (borrowed,), 0, expert.starts.shape[0])
-    starts = starts.at[count - borrowed :].set(expert.starts[index])
+    demonstrated = expert.steps.before[:STARTS]
+    index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
+    starts = starts.at[count - borrowed :].set(demonstrated[index])
     return starts, jnp.arange(count) < count - borrowed
 
 

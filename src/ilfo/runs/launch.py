@@ -53,7 +53,7 @@ class RunSpec:
             raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("say what to learn in: --task, or --env with --demos")
-        acts = METHODS[self.method].needs.environment
+        acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("say how many environment steps may be taken: --total-timesteps")
 
@@ -73,13 +73,13 @@ class RunSpec:
         if self.demos is None and self.task is None:
             raise ValueError("an environment needs demonstrations: give both --env and --demos")
         if self.demos is None:
-            actions = METHODS[self.method].needs.actions
+            actions = METHODS[self.method].method.needs.actions
             return find_task(str(self.task)).load(self.trajectories, actions=actions)
         loaded = self._load(self.demos)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str) -> Demonstrations:
-        needs = METHODS[self.method].needs
+        needs = METHODS[self.method].method.needs
         try:
             return Demonstrations.load(demos, actions=needs.actions)
         except PartlyWithoutActions:
@@ -99,7 +99,7 @@ class RunSpec:
     @property
     def budget(self) -> int | None:
         """Environment steps per seed; None for a method that takes none."""
-        if self.total_timesteps is not None or not METHODS[self.method].needs.environment:
+        if self.total_timesteps is not None or not METHODS[self.method].method.needs.environment:
             return self.total_timesteps
         return find_task(str(self.task)).budget
 
