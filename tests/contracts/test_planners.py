@@ -105,11 +105,11 @@ def test_invalid_steps_have_no_influence(case: Case) -> None:
     def spoil(x, garbage):
         return jnp.where(valid.reshape(*valid.shape, *[1] * (x.ndim - 2)), x, garbage)
 
-    numbered = case.kind == "categorical"
+    discrete = case.kind == "categorical"
     spoilt = rollout._replace(
         state=spoil(rollout.state, 1e3),
         next_state=spoil(rollout.next_state, -1e3),
-        action=spoil(rollout.action, 2 if numbered else 1e2).astype(rollout.action.dtype),
+        action=spoil(rollout.action, 2 if discrete else 1e2).astype(rollout.action.dtype),
         terminal=spoil(rollout.terminal, True),
         runaway=spoil(rollout.runaway, True),
         cut=spoil(rollout.cut, True),

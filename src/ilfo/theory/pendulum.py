@@ -81,7 +81,14 @@ def norm_of_truth() -> float:
 def spec() -> KNRDynamics:
     """With the ridge of the paper's proposition, noise²/‖W*‖²."""
     bound = norm_of_truth()
-    return KNRDynamics(PendulumFeatures(), (NOISE / bound) ** 2, NOISE, bound, DELTA, scaled=False)
+    return KNRDynamics(
+        PendulumFeatures(),
+        noise=NOISE,
+        ridge=(NOISE / bound) ** 2,
+        weight_bound=bound,
+        delta=DELTA,
+        scaled=False,
+    )
 
 
 def act(policy: Float[Array, " 3"], state: Float[Array, " 2"]) -> Float[Array, " 1"]:

@@ -187,8 +187,10 @@ def cases(delta: float) -> dict[tuple[str, str], Callable[[Array], CalibrationWo
     noise = 0.5
     spectral = linear_mean(lambda w: w / jnp.linalg.norm(w, 2))
     by_column = linear_mean(lambda w: w / jnp.linalg.norm(w, axis=0))
-    knr = KNRDynamics(RandomFourier(4, 1.0), noise**2, noise, delta=delta, scaled=False)
-    gp = lambda capacity, features: GPDynamics(features, capacity, noise, delta=delta, scaled=False)
+    knr = KNRDynamics(RandomFourier(4, 1.0), noise, ridge=noise**2, delta=delta, scaled=False)
+    gp = lambda capacity, features: GPDynamics(
+        features, noise, capacity=capacity, delta=delta, scaled=False
+    )
     regressions = {
         ("KNR", "D = 8, ‖W*‖ = 1"): (knr, noise, spectral, REGRESSED),
         ("GP, exact", "RBF kernel, norm 1"): (
