@@ -63,8 +63,8 @@ class Calibration(Study):
     def __post_init__(self):
         if self.repetitions < 1 or not 1 <= self.fits <= FITS or not 0 < self.delta < 1:
             raise ValueError(
-                f"repetitions is {self.repetitions}, fits is {self.fits}, delta is {self.delta}, but "
-                f"there must be at least 1 repetition, 1 to {FITS} fits, and a delta in (0, 1)"
+                f"repetitions is {self.repetitions}, fits is {self.fits}, delta is {self.delta}, "
+                f"but there must be at least 1 repetition, 1 to {FITS} fits, delta in (0, 1)"
             )
 
     def measure(self):

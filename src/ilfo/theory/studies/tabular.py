@@ -51,8 +51,8 @@ class TabularStudy(Study):
             raise ValueError(
                 f"levels is {self.levels}, actions is {self.actions}, repetitions is "
                 f"{self.repetitions}, lengths is {self.lengths}, amounts is {self.amounts}, but "
-                f"each must be at least 2; fewest is {self.fewest}, but must be at least 1; longest is "
-                f"{self.longest}, but must be at least 4 ** (lengths - 1)"
+                f"each must be at least 2; fewest is {self.fewest}, but must be at least 1; "
+                f"longest is {self.longest}, but must be at least 4 ** (lengths - 1)"
             )
 
     @property
