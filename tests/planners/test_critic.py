@@ -39,7 +39,7 @@ def batch(
 
 
 def test_four_steps_by_hand() -> None:
-    """γ = λ = ½; V = 1, 2, 3, 4 before and 2, 3, 4, 5 behind each step; each step costs 1.
+    """γ = λ = ½; V = 1, 2, 3, 4 before and 2, 3, 4, 5 after each step; each step costs 1.
 
     δ_t = 1 + ½ V(s_{t+1}) - V(s_t) = 1, ½, 0, -½ where nothing special happens.
     """
@@ -53,11 +53,11 @@ def test_four_steps_by_hand() -> None:
         [
             # A3 = -1/2;  A2 = 0 - 1/8;  A1 = 1/2 - 1/32;  A0 = 1 + 15/128
             [1 + 15 / 128, 15 / 32, -1 / 8, -1 / 2],
-            # the terminal step is worth 2/(1 - ½) = 4 behind it: δ1 = 1 + 2 - 2 = 1
+            # after the terminal step the value is 2/(1 - ½) = 4: δ1 = 1 + 2 - 2 = 1
             [1 + 1 / 4, 1, -1 / 8, -1 / 2],
-            # the runaway one 3/(1 - ½) = 6: δ1 = 1 + 3 - 2 = 2; nothing comes from behind it
+            # after the runaway one 3/(1 - ½) = 6: δ1 = 1 + 3 - 2 = 2; later steps do not count
             [1 + 2 / 4, 2, np.nan, np.nan],
-            # behind a cut the critic's own estimate stands in, and the sum stops
+            # after truncation the critic's estimate is used, and the sum stops
             [1, 15 / 32, -1 / 8, -1 / 2],
             [1 + 15 / 128, 15 / 32, -1 / 8, -1 / 2],
         ]
@@ -140,7 +140,7 @@ def test_fit_reaches_the_returns_of_valid_states() -> None:
 
 
 def test_estimates_are_cut_off_at_the_largest_cost() -> None:
-    """γ = ½: no value can lie beyond twice the largest cost, in the batch or behind an ending."""
+    """γ = ½: no value can lie beyond twice the largest cost, in the batch or after termination."""
     spec = GAECritic(discount=0.5, trace=0.0)
     wild = batch([0, 0], [100, -100], np.array([[1.0, -1.0]]), cut=[(0, 1)])
     advantage, _ = spec.estimate(value, wild)  # type: ignore[arg-type]

@@ -120,7 +120,7 @@ def improve(
     own = _inputs(problem, state, flat(pairs), acted)
     theirs = _inputs(problem, state, steps.pairs, steps.actions)
     time = by_age(rollout)
-    absorbed = (rollout.terminal * time.behind).sum()
+    absorbed = (rollout.terminal * time.after_termination).sum()
     learner = Occupied(own, time.step.ravel(), absorbed / (absorbed + time.step.sum()))
 
     classifier, classifier_log = settings.classifier.fit(
