@@ -24,6 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ilfo.storage.renamed import up_to_date
+
 Functions = Mapping[str, Callable[..., Any]]
 Spec = TypeVar("Spec")
 
@@ -54,7 +56,7 @@ def from_dict(data: Any, classes: Mapping[str, type], functions: Functions = _NO
     """
     if not isinstance(data, dict) or "type" not in data:
         raise ConfigError(f"expected a JSON object with a 'type', got {data!r}")
-    return _decode_spec(data, "", _Tables(classes, functions))
+    return _decode_spec(up_to_date(data), "", _Tables(classes, functions))
 
 
 def lookup(spec: Any, path: str) -> Any:
