@@ -12,7 +12,7 @@ from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.methods import METHODS
-from ilfo.methods.presets import find_preset
+from ilfo.methods.presets import find_settings
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class ListSettings:
     def run(self) -> None:
         if self.method not in METHODS:
             raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
-        preset = find_preset(self.preset, self.method)
-        chosen = preset(find_task(self.task) if self.task else None)
+        task = find_task(self.task) if self.task else None
+        chosen = find_settings(self.preset, self.method, task)
         console.print(settings_table(chosen))
 
 
@@ -91,5 +91,5 @@ def expert_rows() -> list[tuple[str, ...]]:
 
 def _preset(task: Task) -> str:
     """How a task's own settings differ from those for unknown environments."""
-    changed = differences(find_preset("default")(task), find_preset("general")(None))
+    changed = differences(find_settings("default", task=task), find_settings("general"))
     return ", ".join(f"{name}={value}" for name, value in changed.items())

@@ -17,7 +17,7 @@ from ilfo.data.npz import PartlyWithoutActions
 from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
-from ilfo.methods.presets import find_preset
+from ilfo.methods.presets import find_settings
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.recorder import Recorder
 from ilfo.storage import config
@@ -90,8 +90,8 @@ class RunSpec:
             raise
 
     def settings(self) -> Any:
-        preset = find_preset(self.preset, self.method)
-        settings = preset(find_task(self.task) if self.task else None)
+        task = find_task(self.task) if self.task else None
+        settings = find_settings(self.preset, self.method, task)
         for change in self.changes:
             settings = apply_change(settings, change)
         return settings

@@ -9,6 +9,7 @@
 
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.experiments.cell import Cell
+from ilfo.methods.paper import PAPER
 from ilfo.runs.launch import RunSpec
 
 SAMPLES_BETWEEN = 8_000
@@ -43,7 +44,7 @@ def _variants(task: Task) -> list[Cell]:
 
 def _all() -> tuple[Cell, ...]:
     """First the default preset and its references for every task, then the other presets."""
-    by_task = [_variants(task) for task in TASKS.values()]
+    by_task = [_variants(task) for task in TASKS.values() if task.name in PAPER]
     long = [
         _cell(f"{name}-long", RunSpec(task=name, seeds=5, total_timesteps=samples))
         for name, samples in LONG.items()
