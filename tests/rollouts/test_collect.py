@@ -73,7 +73,7 @@ def test_every_recorded_step_obeys_the_dynamics(kind, time_limit):
 @pytest.mark.parametrize("kind", KINDS)
 def test_episodes_follow_one_another_without_a_gap(kind, time_limit):
     rollout, _, _ = gathered(kind, time_limit=time_limit)
-    over = (rollout.terminal | rollout.cut)[..., :-1]
+    over = (rollout.terminal | rollout.truncated)[..., :-1]
     assert over.sum() > 3
     now, then = rollout.state[..., :-1, :], rollout.state[..., 1:, :]
     np.testing.assert_array_equal(then[~over], rollout.next_state[..., :-1, :][~over])
@@ -91,7 +91,7 @@ def test_cut_marks_time_limits_and_the_end_of_the_record():
     assert limit.sum() > 3
     assert rollout.terminal.sum() > 3
     limit[..., -1] |= ~rollout.terminal[..., -1]
-    np.testing.assert_array_equal(rollout.cut, limit)
+    np.testing.assert_array_equal(rollout.truncated, limit)
     assert rollout.elapsed.max() == 4
 
 
@@ -100,8 +100,8 @@ def test_the_last_step_is_terminal_or_cut():
     rollout, _, _ = gathered("discrete", streams=20, steps=13)
     last = rollout.terminal[0, :, -1]
     assert 0 < last.sum() < 20
-    np.testing.assert_array_equal(rollout.cut[0, :, -1], ~last)
-    assert not rollout.cut[..., :-1].any()
+    np.testing.assert_array_equal(rollout.truncated[0, :, -1], ~last)
+    assert not rollout.truncated[..., :-1].any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,8 +180,8 @@ def test_a_trajectory_is_the_unrolled_member_of_its_number(count):
     assert rollout.valid.all()
     assert not rollout.ended.any()
     assert rollout.elapsed.tolist() == [list(range(HORIZON))] * count
-    assert rollout.cut[:, -1].all()
-    assert not rollout.cut[:, :-1].any()
+    assert rollout.truncated[:, -1].all()
+    assert not rollout.truncated[:, :-1].any()
     assert (jnp.abs(rollout.action) > 1).any()  # and these were clipped
 
 
@@ -194,7 +194,7 @@ def test_an_ending_stops_the_trajectory():
     assert rollout.valid.sum(1).tolist() == [4, 2, 6]
     assert rollout.valid.tolist() == (np.arange(6) < np.array([[4], [2], [6]])).tolist()
     assert not rollout.runaway.any()
-    assert rollout.cut.tolist() == [[False] * 6, [False] * 6, [False] * 5 + [True]]
+    assert rollout.truncated.tolist() == [[False] * 6, [False] * 6, [False] * 5 + [True]]
     np.testing.assert_allclose(rollout.next_state[0, 3, 0], 1.2, rtol=1e-5)
 
 
@@ -202,7 +202,7 @@ def test_an_ending_on_the_last_step_is_not_cut():
     starts = jnp.array([[0.0, 0.0], [-0.1, 0.0], [-9.0, 0.0]])
     rollout = dream(DRIFT, Beyond(jnp.array(1.7)), starts)
     assert rollout.terminal[:, -1].tolist() == [True, False, False]
-    assert rollout.cut[:, -1].tolist() == [False, True, True]
+    assert rollout.truncated[:, -1].tolist() == [False, True, True]
     assert rollout.valid.all()
 
 
@@ -216,7 +216,7 @@ def test_a_trajectory_that_leaves_the_region_runs_away():
     assert rollout.runaway.sum(1).tolist() == [1, 1, 0]
     assert rollout.valid.sum(1).tolist() == [4, 6, 6]
     assert not rollout.terminal.any()
-    assert rollout.cut[:, -1].tolist() == [False, False, True]
+    assert rollout.truncated[:, -1].tolist() == [False, False, True]
     np.testing.assert_allclose(rollout.next_state[0, 3], rollout.state[0, 3])
 
 

@@ -119,8 +119,7 @@ class InverseDynamics(eqx.Module):
             old.network,
             state.optimiser,
             self.optimiser.build(),
-            seen,
-            trained,
+            training.Dataset(seen, trained),
             self.plan,
             key=key,
         )

@@ -91,7 +91,7 @@ class GAECritic(eqx.Module):
         now = values(rollout.state)
         advantage = gae(
             batch.cost + self.discount * behind - now,
-            rollout.ended | rollout.cut | ~rollout.valid,
+            rollout.ended | rollout.truncated | ~rollout.valid,
             self.discount * self.trace,
         )
         return advantage, advantage + now
@@ -114,8 +114,7 @@ class GAECritic(eqx.Module):
             state.critic,
             state.optimiser,
             self.optimiser.build(),
-            rows,
-            rollout.valid.ravel(),
+            training.Dataset(rows, rollout.valid.ravel()),
             self.plan,
             key=key,
         )
