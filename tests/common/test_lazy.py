@@ -1,12 +1,13 @@
 """Lazy re-exports: every announced name is there, and no other."""
 
 import importlib
+from types import ModuleType
 
 import pytest
 
 from ilfo.common.lazy import lazy_exports
 
-ROOMS = ["common", "storage", "data"]
+ROOMS = ["common", "storage", "data", "environments", "rollouts"]
 
 
 def test_a_name_is_imported_from_its_home_on_first_use() -> None:
@@ -29,3 +30,4 @@ def test_a_room_says_what_it_is_for_and_has_what_it_exports(room) -> None:
     for name in package.__all__:
         assert getattr(package, name) is not None
         assert name in dir(package)
+        assert not isinstance(getattr(package, name), ModuleType)  # a submodule would hide it

@@ -8,9 +8,10 @@ import pytest
 
 from ilfo.common.spaces import DiscreteActions, action_space
 from ilfo.common.types import Normaliser
+from ilfo.dynamics.bonus import FittedBonus
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import collect
-from ilfo.rollouts.imagine import imagine
+from ilfo.rollouts.imagine import World
 from tests.helpers.counting import LIMIT, Counting, counting
 from tests.helpers.models import (
     BOX,
@@ -168,7 +169,8 @@ def dream(model, rule, starts, region=EVERYWHERE, seed=0):
 
 @eqx.filter_jit
 def _dream(model, rule, starts, region, key):
-    return imagine(policy(), model, rule, BOX, starts, region, HORIZON, key=key)
+    world = World(model, rule, FittedBonus(jnp.float32(1.0)), *region)
+    return world.imagine(policy(), BOX, starts, HORIZON, key=key)
 
 
 # of three members: exactly as many, fewer, and numbers that they do not divide
@@ -198,7 +200,7 @@ def test_an_ending_stops_the_trajectory():
     np.testing.assert_allclose(rollout.next_state[0, 3, 0], 1.2, rtol=1e-5)
 
 
-def test_an_ending_on_the_last_step_is_not_cut():
+def test_an_ending_on_the_last_step_is_not_truncated():
     starts = jnp.array([[0.0, 0.0], [-0.1, 0.0], [-9.0, 0.0]])
     rollout = dream(DRIFT, Beyond(jnp.array(1.7)), starts)
     assert rollout.terminal[:, -1].tolist() == [True, False, False]
@@ -263,16 +265,17 @@ def test_the_model_draws_anew_for_every_step_of_every_trajectory():
     assert len(np.unique(drawn)) == drawn.size
 
 
-def test_numbered_actions_reach_the_model_as_drawn():
-    class Numbered(Linear):
+def test_discrete_actions_reach_the_model_as_sampled():
+    class Shifting(Linear):
         def sample(self, state, action, *, key):
             return state + jnp.array([1.0, 0.0]) * action
 
     actions = DiscreteActions(3)
     policy = POLICY.init(2, actions, Normaliser.identity(2), key=jax.random.key(0))
-    model = Numbered(ROTATIONS, jnp.zeros((2, 1)))
-    rollout = eqx.filter_jit(imagine)(
-        policy, model, NEVER, actions, jnp.zeros((2, 2)), EVERYWHERE, 20, key=jax.random.key(0)
+    model = Shifting(ROTATIONS, jnp.zeros((2, 1)))
+    world = World(model, NEVER, FittedBonus(jnp.float32(1.0)), *EVERYWHERE)
+    rollout = eqx.filter_jit(World.imagine)(
+        world, policy, actions, jnp.zeros((2, 2)), 20, key=jax.random.key(0)
     )
     assert set(np.unique(rollout.action)) == {0, 1, 2}
     assert rollout.action.dtype == jnp.int32

@@ -6,8 +6,7 @@ code from a file.
 """
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.data.describe import describe
 from ilfo.data.npz import DemonstrationError
 from ilfo.data.trajectory import Trajectory
 
-__all__ = ["DemonstrationError", "Demonstrations", "Trajectory", "describe"]
+__all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
