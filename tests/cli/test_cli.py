@@ -203,7 +203,7 @@ def test_inspecting_a_table(tmp_path, capsys):
     main(["demos", "inspect", str(tmp_path / "walk.csv")])
     shown = capsys.readouterr().out
     assert "states        3 of dimension 2\n" in shown
-    assert "endings       1 terminal, 0 cut off\n" in shown
+    assert "endings       1 terminal, 0 truncated\n" in shown
 
 
 def test_a_missing_library_costs_one_line(tmp_path, monkeypatch, capsys):

@@ -112,7 +112,7 @@ def test_invalid_steps_have_no_influence(case: Case) -> None:
         action=spoil(rollout.action, 2 if discrete else 1e2).astype(rollout.action.dtype),
         terminal=spoil(rollout.terminal, True),
         runaway=spoil(rollout.runaway, True),
-        cut=spoil(rollout.cut, True),
+        truncated=spoil(rollout.truncated, True),
         elapsed=spoil(rollout.elapsed, -5),
     )
     batch = Batch(

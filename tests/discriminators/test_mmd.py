@@ -164,7 +164,7 @@ def one_stream(length, **flags) -> Rollout:
         nothing,
         column("terminal", False),
         column("runaway", False),
-        column("cut", False),
+        column("truncated", False),
         column("valid", True),
         jnp.asarray(flags.get("elapsed", list(range(length))))[None],
     )
@@ -175,9 +175,9 @@ HORIZON = 10
 STREAMS = {
     "terminal": ({"terminal": [0, 0, 1, 0], "valid": [1, 1, 1, 0]}, [1, 1, 1, 0], 7, 0),
     "runaway": ({"runaway": [0, 1, 0, 0], "valid": [1, 1, 0, 0]}, [1, 1, 0, 0], 0, 8),
-    "cut": ({"cut": [0, 0, 0, 1]}, [1, 1, 1, 1], 0, 0),
+    "truncated": ({"truncated": [0, 0, 0, 1]}, [1, 1, 1, 1], 0, 0),
     "two episodes": (
-        {"terminal": [0, 1, 0, 0], "cut": [0, 0, 0, 1], "elapsed": [4, 5, 0, 1]},
+        {"terminal": [0, 1, 0, 0], "truncated": [0, 0, 0, 1], "elapsed": [4, 5, 0, 1]},
         [1, 1, 1, 1],
         4,
         0,

@@ -376,7 +376,7 @@ def test_an_iteration_keeps_the_kind_of_every_array(name):
         next_state=array(count, HORIZON, dim),
         terminal=flag,
         runaway=flag,
-        cut=flag,
+        truncated=flag,
         valid=flag,
         elapsed=array(count, HORIZON, dtype=jnp.int32),
     )

@@ -2,17 +2,22 @@
 
 import pytest
 
+from ilfo.agents.registry import COMPONENTS as PARTS
+from ilfo.methods import METHODS
 from ilfo.storage.config import ConfigError, from_dict
 from ilfo.storage.renamed import CLASSES, CONSTANTS, up_to_date
-from ilfo.agents.registry import components
-from ilfo.methods import METHODS
 
-COMPONENTS = components() | {kind.method.settings.__name__: kind.method.settings for kind in METHODS.values()}
+SETTINGS = {kind.method.settings.__name__: kind.method.settings for kind in METHODS.values()}
+COMPONENTS = PARTS | SETTINGS
 
 
 def test_a_class_that_was_renamed_is_found_at_any_depth():
     old = {"type": "Settings", "planner": {"type": "TRPO"}, "more": [{"type": "Settings"}]}
-    new = {"type": "MobILESettings", "planner": {"type": "TRPO"}, "more": [{"type": "MobILESettings"}]}
+    new = {
+        "type": "MobILESettings",
+        "planner": {"type": "TRPO"},
+        "more": [{"type": "MobILESettings"}],
+    }
     assert up_to_date(old) == new
 
 

@@ -16,7 +16,7 @@ from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.episodes import mean_return
-from ilfo.rollouts.model_error import foresight
+from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, film
 from ilfo.runs import machine
@@ -170,7 +170,7 @@ class Evaluate:
         episodes = agent.play(agent.policy(), episodes=self.episodes, seed=seed, greedy=False)
         model = one_seed(agent.state.dynamics, best).model
         table = Table("steps ahead", "error", "if nothing changed", title=str(self.run_directory))
-        for row in foresight(model, agent.problem.actions, list(episodes)):
+        for row in prediction_errors(model, agent.problem.actions, list(episodes)):
             table.add_row(str(row.steps), f"{row.error:.3f}", f"{row.unchanged:.3f}")
         table.caption = "medians, in deviations of the states visited"
         console.print(table)

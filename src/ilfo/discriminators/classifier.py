@@ -117,8 +117,7 @@ class Classifier(eqx.Module):
             state.fitted,
             state.optimiser,
             self.optimiser.build(),
-            rows,
-            learner.weight > 0,
+            training.Dataset(rows, learner.weight > 0),
             self.plan,
             key=fit_key,
         )

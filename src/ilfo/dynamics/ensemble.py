@@ -127,8 +127,7 @@ class EnsembleDynamics(AbstractDynamics):
                 network,
                 opt,
                 self._transform(),
-                data,
-                buffer.recent.valid,
+                training.Dataset(data, buffer.recent.valid),
                 self.plan,
                 key=k,
             )

@@ -123,8 +123,7 @@ class InverseDynamics(eqx.Module):
             old.network,
             state.optimiser,
             self.optimiser.build(),
-            seen,
-            trained,
+            training.Dataset(seen, trained),
             self.plan,
             key=key,
         )

@@ -104,8 +104,7 @@ class LatentDynamics(eqx.Module):
             state.model,
             state.optimiser,
             self.optimiser.build(),
-            steps,
-            valid,
+            training.Dataset(steps, valid),
             self.plan,
             key=key,
         )

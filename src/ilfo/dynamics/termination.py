@@ -139,10 +139,10 @@ class LearnedTermination(AbstractTermination):
         ending = jnp.concatenate([recent.items.terminal, jnp.ones(endings.capacity, bool)])
         valid = jnp.concatenate([recent.valid, endings.valid])
         inputs = Normaliser.fit(x, valid.astype(jnp.float32))
-        data = (inputs(x), ending, _balance(ending, valid))
+        data = training.Dataset((inputs(x), ending, _balance(ending, valid)), valid)
         networks, optimiser, losses = eqx.filter_vmap(
             lambda network, opt, k: training.fit(
-                _cross_entropy, network, opt, self.optimiser.build(), data, valid, self.plan, key=k
+                _cross_entropy, network, opt, self.optimiser.build(), data, self.plan, key=k
             )
         )(state.rule.networks, state.optimiser, jax.random.split(key, self.members))
         seen = (ending & valid).any()

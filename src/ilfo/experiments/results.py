@@ -13,6 +13,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
 from ilfo.rollouts.scores import score
 from ilfo.storage import config
+from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
 STALE = "*"
@@ -37,7 +38,9 @@ def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
     the number of demonstrations. A setting that is missing in a result counts unless it is None
     now, since it is unknown which value it stood for."""
     now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
-    names = {name for record in records for name in _differing(record["settings"], now, "")}
+    names = {
+        name for record in records for name in _differing(up_to_date(record["settings"]), now, "")
+    }
     if any(_other_budget(cell, record) for record in records):
         names.add("total_timesteps")
     if any(_other_demonstrations(cell, record) for record in records):

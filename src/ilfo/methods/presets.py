@@ -1,7 +1,7 @@
 """Hyper-parameters by name: per task, and one preset for every other environment.
 
 A preset is a function of the task, or of None where the environment is unknown. Every method has a
-preset `default`: its settings' defaults, unless there is a row for it in `PRESETS`. MobILE has more:
+preset `default`: its settings' defaults, unless `PRESETS` has a row for it. MobILE has more:
 
 - `default`: the best known for the task; `general` where the environment is unknown.
 - `general`: one set for any environment, with nothing known of the task: its ending is learned.

@@ -95,7 +95,7 @@ class GAECritic(eqx.Module):
         now = values(rollout.state)
         advantage = gae(
             batch.cost + self.discount * later - now,
-            rollout.ended | rollout.cut | ~rollout.valid,
+            rollout.ended | rollout.truncated | ~rollout.valid,
             self.discount * self.trace,
         )
         return advantage, advantage + now
@@ -121,8 +121,7 @@ class GAECritic(eqx.Module):
             state.critic,
             state.optimiser,
             self.optimiser.build(),
-            rows,
-            rollout.valid.ravel(),
+            training.Dataset(rows, rollout.valid.ravel()),
             self.plan,
             key=key,
         )

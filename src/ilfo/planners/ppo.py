@@ -56,8 +56,7 @@ class PPO(AbstractPlanner):
             state.policy,
             state.optimiser,
             self._transform(),
-            rows,
-            steps.valid,
+            training.Dataset(rows, steps.valid),
             self.plan,
             key=policy_key,
         )

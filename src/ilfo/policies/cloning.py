@@ -47,8 +47,7 @@ class Cloning(eqx.Module):
             policy,
             optimiser,
             self.optimiser.build(),
-            pairs,
-            valid,
+            training.Dataset(pairs, valid),
             self.plan,
             key=key,
         )

@@ -18,6 +18,9 @@ CONSTANTS: dict[tuple[str, str], Any] = {
 keeps the field, and so cannot be loaded: nothing computes what it asks for any more."""
 
 
+_NONE = object()
+
+
 def up_to_date(data: Any) -> Any:
     """A configuration as `config.to_dict` would write it today."""
     if isinstance(data, list):
@@ -28,7 +31,7 @@ def up_to_date(data: Any) -> Any:
     renewed = {
         name: up_to_date(value)
         for name, value in data.items()
-        if (kind, name) not in CONSTANTS or CONSTANTS[kind, name] != value
+        if CONSTANTS.get((str(kind), name), _NONE) != value
     }
     if isinstance(kind, str):
         renewed["type"] = CLASSES.get(kind, kind)
