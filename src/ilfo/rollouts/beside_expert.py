@@ -1,5 +1,5 @@
-"""A film of the expert beside the learner: its recorded states on the left, an episode of the
-learner's policy on the right."""
+"""A film of the expert beside the learner: the expert's recorded states on the left, an episode of
+the learner's policy on the right."""
 
 import math
 from dataclasses import dataclass
@@ -31,8 +31,7 @@ class Recording:
 
 
 def first_recording(made: Factory, demonstrations: Demonstrations) -> Recording:
-    """The states of the first demonstration, where they can be replayed; checked before any
-    work."""
+    """The states of the first demonstration; an error where they cannot be replayed."""
     environment = made.make()
     known = replayer(environment) is not None
     environment.close()
@@ -56,10 +55,10 @@ def first_recording(made: Factory, demonstrations: Demonstrations) -> Recording:
 def film_beside_expert(
     made: Factory, policy: HostPolicy, expert: Recording, path: Path, *, seed: int
 ) -> float:
-    """The expert's recorded states on the left, one greedy episode on the right, both in the
-    environment's own time. Returns the return of the greedy episode.
+    """The expert's recorded states on the left, one greedy episode on the right, both in real
+    time. Returns the return of the greedy episode.
 
-    The film is as long as the longer of the two, 20 seconds at most; the other one rests in its
+    The film is as long as the longer of the two, 20 seconds at most; the shorter one holds its
     last frame.
     """
     check_path(path)

@@ -58,8 +58,8 @@ def _runner(simulator: Any, states: np.ndarray) -> np.ndarray:
 
 
 def _joints(simulator: Any, states: np.ndarray, *, hidden: int) -> np.ndarray:
-    """Gymnasium's joint positions but for the first `hidden`, then joint velocities; whatever
-    comes after these, such as contact forces, follows from them."""
+    """Gymnasium's joint positions without the first `hidden`, then joint velocities, in some
+    environments clipped. What follows these, such as contact forces, is not needed."""
     if not getattr(simulator, "_exclude_current_positions_from_observation", True):
         hidden = 0
     seen = simulator.model.nq - hidden

@@ -30,7 +30,7 @@ def check_path(path: Path) -> None:
 
 
 def check_rendering(made: Factory) -> None:
-    """Before any work: whether the environment renders here at all."""
+    """Before any work: renders one frame, to find out whether that is possible here."""
     environment = open_for_rendering(made)
     try:
         environment.reset(seed=0)
@@ -54,8 +54,8 @@ def check_rendering(made: Factory) -> None:
 def film(
     made: Factory, policy: HostPolicy, path: Path, *, seed: int, expert_return: float | None = None
 ) -> float:
-    """One greedy episode into a file; its return so far stands in the picture beside the expert's.
-    The return of the whole episode is returned.
+    """Films one greedy episode, with its return so far and the expert's return in the picture.
+    Returns the return of the whole episode.
 
     The film is as long as the episode, 20 seconds at most.
     """
@@ -81,7 +81,7 @@ def open_for_rendering(made: Factory) -> gym.Env:
 
 
 def _follow(simulator: Any) -> None:
-    """A MuJoCo model's own camera `track`, where it has one: it stays beside a runner."""
+    """Use the camera `track` of a MuJoCo model, where it has one: it moves along with the robot."""
     if hasattr(simulator, "mujoco_renderer"):
         import mujoco
 
