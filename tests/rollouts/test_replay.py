@@ -25,6 +25,12 @@ GYMNASIUM = (
 STEPS = 30
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes its warnings, as about HalfCheetah's model, to a file in the folder it is in."""
+    monkeypatch.chdir(tmp_path)
+
+
 def recorded(name: str, **more) -> tuple[np.ndarray, np.ndarray]:
     """States of an episode of random actions as float32, and where the simulator was."""
     environment = gym.make(name, **more)
