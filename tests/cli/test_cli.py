@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,6 +159,33 @@ def test_what_the_model_foresees(finished_run, capsys):
     with pytest.raises(SystemExit):
         main(["evaluate", str(finished_run), "--model", "--video", "film.gif"])
     assert "leave --video out" in capsys.readouterr().err
+
+
+def test_a_film_beside_the_expert(finished_run, tmp_path, capsys):
+    command = ["evaluate", str(finished_run), "--episodes", "1", "--beside-expert", "--video"]
+    main([*command, str(tmp_path / "film.gif")])
+    assert "film.gif: an episode of return" in " ".join(capsys.readouterr().out.split())
+    assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_a_film_beside_the_expert_needs_a_file_and_the_demonstrations(
+    finished_run, tmp_path, capsys
+):
+    """Found out before any episode is played."""
+    run, film = tmp_path / "run", tmp_path / "film.gif"
+    shutil.copytree(finished_run, run)
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(run), "--beside-expert"])
+    assert "add --video FILE.gif" in capsys.readouterr().err
+    config = json.loads((run / "config.json").read_text())
+    config["spec"]["demos"] = str(tmp_path / "lost.npz")
+    (run / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(run), "--video", str(film), "--beside-expert"])
+    printed = capsys.readouterr()
+    assert "lost.npz" in printed.err
+    assert "greedy return" not in printed.out
+    assert not film.exists()
 
 
 ON_ONE_CORE = """

@@ -15,13 +15,14 @@ from ilfo.cli.console import console
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
+from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_recording
 from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.scores import mean_known
-from ilfo.rollouts.video import check_path, film
+from ilfo.rollouts.video import check_path, check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.launch import RunSpec, load_best, resume, start
+from ilfo.runs.launch import RunSpec, load_best, resume, spec_of, start
 from ilfo.runs.progress import Progress
 
 MethodName = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]
@@ -124,6 +125,9 @@ class Evaluate:
     """Seed of the episodes."""
     video: Path | None = None
     """Also film one greedy episode of the best seed's policy, without a display: FILE.gif."""
+    beside_expert: bool = False
+    """Show the expert on the left of the video, the learner on the right. The expert's recorded
+    states (the run's first demonstration) are replayed in the simulator; no actions are read."""
     model: bool = False
     """Tell instead how well the best seed's model foresees such episodes, of its policy drawing
     its actions, from 1 to 50 steps ahead."""
@@ -133,9 +137,14 @@ class Evaluate:
             raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
         if self.model and self.video is not None:
             raise ValueError("--model plays nothing to film; leave --video out")
+        if self.beside_expert and self.video is None:
+            raise ValueError("--beside-expert is a kind of video; add --video FILE.gif")
         if self.video is not None:
             check_path(self.video)
         agent = load_best(self.run_directory)
+        if self.video is not None:
+            check_rendering(agent.factory)
+        recording = self._recording(agent) if self.beside_expert else None
         if self.model:
             self._foresee(agent)
             return
@@ -159,8 +168,17 @@ class Evaluate:
         console.print(table)
         if self.video is not None:
             host = HostPolicy.single(agent.policy())
-            total = film(agent.factory, host, self.video, seed=self.seed, expert_return=expert)
+            if recording is None:
+                total = film(agent.factory, host, self.video, seed=self.seed, expert_return=expert)
+            else:
+                total = film_beside_expert(
+                    agent.factory, host, recording, self.video, seed=self.seed
+                )
             console.print(f"{self.video}: an episode of return {total:.1f}", highlight=False)
+
+    def _recording(self, agent: Agent) -> Recording:
+        spec = spec_of(RunDirectory.open(self.run_directory))
+        return first_recording(agent.factory, spec.demonstrations(states_only=True))
 
     def _foresee(self, agent: Agent) -> None:
         if not isinstance(agent, MobILE):

@@ -69,13 +69,14 @@ class RunSpec:
     def environment(self) -> Environment:
         return find_task(self.task).environment if self.task else str(self.env)
 
-    def demonstrations(self) -> Demonstrations:
+    def demonstrations(self, *, states_only: bool = False) -> Demonstrations:
+        """With `states_only` no actions are read, even where the method needs them."""
         if self.demos is None and self.task is None:
             raise ValueError("an environment needs demonstrations: give both --env and --demos")
         if self.demos is None:
-            actions = METHODS[self.method].method.needs.actions
+            actions = METHODS[self.method].method.needs.actions and not states_only
             return find_task(str(self.task)).load(self.trajectories, actions=actions)
-        loaded = self._load(self.demos)
+        loaded = Demonstrations.load(self.demos) if states_only else self._load(self.demos)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str) -> Demonstrations:
