@@ -59,7 +59,7 @@ ROOT = Group(
             },
         ),
         "theory": Group(
-            "Numerical studies of the theory.",
+            "Run numerical studies of the theory.",
             {
                 "explore": Command(
                     "theory",

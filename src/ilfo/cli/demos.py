@@ -48,7 +48,7 @@ class Convert:
     horizon: int | None = None
     """For a list of episodes: maximum episode length; an episode of that length is truncated."""
     terminal: bool | None = None
-    """For a list of episodes without done flags: True if the shorter ones terminated."""
+    """For episodes without done flags: True if the shorter ones terminated, False if truncated."""
     actions: bool = False
     """Keep the actions too; by default only the states are kept."""
 
@@ -73,10 +73,13 @@ class Convert:
 
 @dataclass(frozen=True)
 class Record:
-    """Record demonstrations of a policy."""
+    """Record demonstrations of a policy.
+
+    A policy that is given as module:function maps an observation to an action.
+    """
 
     policy: str
-    """Run directory, agent .npz, Stable-Baselines3 model (ppo:FILE.zip) or module:function."""
+    """Run directory, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3) or module:function."""
     env: str
     """Id of a Gymnasium environment; package:Id imports the package first."""
     out: Path
