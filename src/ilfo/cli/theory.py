@@ -1,4 +1,4 @@
-"""The studies of `ilfo theory`."""
+"""`ilfo theory`: the studies by their names on the command line."""
 
 from ilfo.theory.studies.actions import Actions
 from ilfo.theory.studies.base import Study
@@ -7,6 +7,10 @@ from ilfo.theory.studies.explore import Explore
 from ilfo.theory.studies.knr import KNRStudy
 from ilfo.theory.studies.tabular import TabularStudy
 
-STUDIES: dict[str, type[Study]] = {
-    study.name: study for study in (Explore, Actions, TabularStudy, Calibration, KNRStudy)
+COMMANDS: dict[str, type[Study]] = {
+    "explore": Explore,
+    "actions": Actions,
+    "tabular": TabularStudy,
+    "calibration": Calibration,
+    "knr": KNRStudy,
 }

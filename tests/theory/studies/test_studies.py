@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ilfo.cli import main
-from ilfo.cli.theory import STUDIES
+from ilfo.cli.theory import COMMANDS as STUDIES
 from ilfo.runs import machine
 from ilfo.theory.studies.calibration import Calibration
 from ilfo.theory.studies.explore import Explore, gaps_up_to_one
