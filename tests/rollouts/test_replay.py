@@ -27,7 +27,7 @@ STEPS = 30
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """MuJoCo writes its warnings to a file in the working directory."""
+    """MuJoCo logs warnings, such as one on HalfCheetah, to a file in the working directory."""
     monkeypatch.chdir(tmp_path)
 
 
