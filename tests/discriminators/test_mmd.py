@@ -111,8 +111,8 @@ def test_unscaled_states_are_taken_as_they_are():
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_the_bandwidth_is_a_quantile_over_pairs_of_distinct_rows(quantile):
     z = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    found = distance_quantile(jnp.asarray(z), quantile, key=jax.random.key(0))
-    assert found == pytest.approx(np.quantile(pair_distances(z), quantile), rel=0.02)
+    actual = distance_quantile(jnp.asarray(z), quantile, key=jax.random.key(0))
+    assert actual == pytest.approx(np.quantile(pair_distances(z), quantile), rel=0.02)
 
 
 def test_two_rows_have_one_distance():
@@ -121,9 +121,9 @@ def test_two_rows_have_one_distance():
 
 
 def test_a_single_row_still_gives_a_usable_bandwidth():
-    found = distance_quantile(jnp.ones((1, 2)), 0.5, key=jax.random.key(0))
-    assert jnp.isfinite(found)
-    assert found > 0
+    actual = distance_quantile(jnp.ones((1, 2)), 0.5, key=jax.random.key(0))
+    assert jnp.isfinite(actual)
+    assert actual > 0
 
 
 def test_frequencies_are_normal_with_the_inverse_bandwidth():

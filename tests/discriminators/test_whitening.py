@@ -52,11 +52,11 @@ def test_whitening_is_the_root_of_the_inverse_spread():
     means = np.stack([features[trajectory == k].mean(0) for k in range(5)])
     spread = np.cov(means.T)
     metric = np.linalg.inv(spread + 0.7 * np.trace(spread) / 4 * np.eye(4))
-    found = np.asarray(whitening(jnp.asarray(features, jnp.float32), jnp.asarray(trajectory), 0.7))
-    assert (features @ found.T).var() + (features @ found.T).mean() ** 2 == pytest.approx(
+    actual = np.asarray(whitening(jnp.asarray(features, jnp.float32), jnp.asarray(trajectory), 0.7))
+    assert (features @ actual.T).var() + (features @ actual.T).mean() ** 2 == pytest.approx(
         1 / 4, rel=1e-4
     )
-    ratio = (found.T @ found) / metric
+    ratio = (actual.T @ actual) / metric
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-3)
 
 
@@ -64,8 +64,8 @@ def test_whitening_is_the_root_of_the_inverse_spread():
 def test_without_a_spread_all_directions_count_alike(count):
     """A single demonstration, or several that are the same."""
     features = jnp.tile(jax.random.normal(jax.random.key(0), (10, 4)), (count, 1))
-    found = np.asarray(whitening(features, jnp.repeat(jnp.arange(count), 10), 0.5))
-    np.testing.assert_allclose(found, found[0, 0] * np.eye(4), atol=1e-6)
+    actual = np.asarray(whitening(features, jnp.repeat(jnp.arange(count), 10), 0.5))
+    np.testing.assert_allclose(actual, actual[0, 0] * np.eye(4), atol=1e-6)
 
 
 @pytest.mark.parametrize("form", ["ball", "penalised"])
@@ -96,10 +96,10 @@ def test_endings_cost_as_ever_in_a_whitened_discriminator():
 def test_demonstrations_beyond_the_last_one_that_is_looked_at_change_nothing():
     features = jax.random.normal(jax.random.key(0), (3 * TRAJECTORIES, 4))
     number = jnp.arange(3 * TRAJECTORIES) // 2
-    found = whitening(features, number, 0.5)
+    actual = whitening(features, number, 0.5)
     inside = np.asarray(number) < TRAJECTORIES
     alone = whitening(features[inside], number[inside], 0.5)
-    np.testing.assert_allclose(found / found[0, 0], alone / alone[0, 0], atol=1e-4)
+    np.testing.assert_allclose(actual / actual[0, 0], alone / alone[0, 0], atol=1e-4)
 
 
 def test_a_ridge_that_single_precision_cannot_tell_from_nothing_is_refused():

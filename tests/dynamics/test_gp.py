@@ -99,9 +99,9 @@ def test_rounding_only_enlarges_the_uncertainty(spread):
     for asked in (data, other):
         near = kernel(join(asked), x)
         true = np.sqrt(1 - (near * np.linalg.solve(gram, near.T).T).sum(1))
-        found = noise * jax.vmap(model.uncertainty)(asked.state, asked.action)
-        assert (found >= 0.99 * true).all()
-        assert (found <= true + 0.3 * noise).all()
+        actual = noise * jax.vmap(model.uncertainty)(asked.state, asked.action)
+        assert (actual >= 0.99 * true).all()
+        assert (actual <= true + 0.3 * noise).all()
 
 
 def test_noise_below_what_single_precision_can_carry():

@@ -97,7 +97,7 @@ def test_what_is_held_out_is_never_trained_on():
         lambda b: b.recent.items.action, buffer, jnp.where(aside, 1 - labels, labels)
     )
     (right_state, right_log), (wrong_state, wrong_log) = (
-        fitted(actions, each) for each in (buffer, wrong)
+        fitted(actions, item) for item in (buffer, wrong)
     )
     for mine, other in zip(
         jax.tree.leaves(right_state.model.network),
@@ -116,6 +116,6 @@ def test_accuracy_by_hand():
     inferred = model.infer(states[0], states[0])
     actions = inferred + jnp.array([[0.1, 0.0], [-0.1, 0.0], [0.3, 0.0], [9.0, 9.0]])
     valid = jnp.array([True, True, True, False])
-    found = accuracy(model, Transition(states, actions, states, valid), valid)
+    actual = accuracy(model, Transition(states, actions, states, valid), valid)
     errors, centred = np.array([0.1, -0.1, 0.3]), np.array([0.0, -0.2, 0.2])
-    np.testing.assert_allclose(found, 1 - (errors**2).sum() / (centred**2).sum(), rtol=1e-3)
+    np.testing.assert_allclose(actual, 1 - (errors**2).sum() / (centred**2).sum(), rtol=1e-3)

@@ -31,7 +31,7 @@ def steps() -> jnp.ndarray:
 
 
 @pytest.fixture(scope="module", params=[0, 1])
-def found(request, steps):
+def fitted(request, steps):
     @eqx.filter_jit
     def run(key):
         first, second = jax.random.split(key)
@@ -40,9 +40,9 @@ def found(request, steps):
     return run(jax.random.key(request.param))
 
 
-def test_each_move_has_a_latent_action_of_its_own(found):
+def test_each_move_has_a_latent_action_of_its_own(fitted):
     """The same one wherever the move is made, nearly."""
-    model = found[0].model
+    model = fitted[0].model
     cells = jnp.asarray([[x, y] for x in range(1, SIZE - 1) for y in range(1, SIZE - 1)], float)
     causes = np.array(
         [[model.explain(cell, cell + move) for move in MOVES.astype(float)] for cell in cells]
@@ -52,8 +52,8 @@ def test_each_move_has_a_latent_action_of_its_own(found):
     assert (causes == usual).mean() > 0.8
 
 
-def test_the_latent_policy_takes_the_experts_causes(found):
-    model = found[0].model
+def test_the_latent_policy_takes_the_experts_causes(fitted):
+    model = fitted[0].model
     for cell, move in (([1.0, 3.0], MOVES[0]), ([5.0, 3.0], MOVES[1])):
         state = jnp.asarray(cell)
         cause = model.explain(state, state + move)
@@ -62,8 +62,8 @@ def test_the_latent_policy_takes_the_experts_causes(found):
         assert likely[cause] == pytest.approx(0.7, abs=0.2)
 
 
-def test_the_loss_falls(found, steps):
-    state, log = found
+def test_the_loss_falls(fitted, steps):
+    state, log = fitted
     fresh = SPEC.init(steps, DiscreteActions(4), key=jax.random.key(0))
     assert SPEC.loss(state, steps) < 0.6 * SPEC.loss(fresh, steps)
     assert log["latent_loss"] == pytest.approx(float(SPEC.loss(state, steps)), rel=0.2)

@@ -59,9 +59,9 @@ class Command:
 
 def curves(results):
     """By seed, without the time that they took."""
-    found = [json.loads(path.read_text()) for path in sorted((results / "tiny").glob("*.json"))]
+    records = [json.loads(path.read_text()) for path in sorted((results / "tiny").glob("*.json"))]
     strip = lambda row: {name: value for name, value in row.items() if name != "seconds"}
-    return [([strip(row) for row in each["curve"]], each["result"]) for each in found]
+    return [([strip(row) for row in record["curve"]], record["result"]) for record in records]
 
 
 @pytest.mark.slow

@@ -23,10 +23,10 @@ def test_the_last_quarter_of_every_seed_counts(tmp_path):
     seed = lambda late: [{"mmd": 9.0, "kl": None}] * 6 + [{"mmd": late, "kl": late / 10}] * 2
     written(tmp_path, cell, [seed(0.1), seed(0.3)])
     header, row = part_rows("sweep", (cell, Cell("none", cell.spec)), tmp_path)
-    found = dict(zip(header, row, strict=True))
-    assert (found["cell"], found["seeds"]) == ("some", "2")
-    assert (found["MMD"], found["KL"]) == ("0.2", "0.02")
-    assert {found[name] for name in COLUMNS if name not in ("MMD", "KL")} == {"-"}
+    shown = dict(zip(header, row, strict=True))
+    assert (shown["cell"], shown["seeds"]) == ("some", "2")
+    assert (shown["MMD"], shown["KL"]) == ("0.2", "0.02")
+    assert {shown[name] for name in COLUMNS if name not in ("MMD", "KL")} == {"-"}
 
 
 def test_a_run_of_fewer_than_four_iterations_has_its_last_one(tmp_path):

@@ -78,7 +78,7 @@ def test_table_has_a_row_per_cell_with_results(ran):
     lines = as_markdown([header, row]).splitlines()
     assert [line.count("|") for line in lines] == [len(header) + 1] * 3
     names = ["expert of CartPole-v1", "random of CartPole-v1"]
-    assert [each[0] for each in references] == names
+    assert [item[0] for item in references] == names
     assert references[0][2] == "1.00"
     assert 0 < float(references[1][2]) < 0.2
 
@@ -96,7 +96,7 @@ def test_a_row_that_other_settings_made_is_marked(ran):
     cell, folder = ran
     other = replace(cell, spec=replace(cell.spec, changes=(*cell.spec.changes, "weight=0.5")))
     results = folder / "results"
-    fresh, stale = (sweep_rows("sweep", [each], results) for each in (cell, other))
+    fresh, stale = (sweep_rows("sweep", [item], results) for item in (cell, other))
     assert fresh[1][0] == "tiny"
     assert stale_note("sweep", [cell], results) is None
     assert stale[1][0] == "tiny*"
@@ -208,7 +208,7 @@ def test_scripted_experts_do_what_they_are_for():
     hold = record_hold()
     assert (hold.lengths == 500).all()
     assert not any(trajectory.terminal for trajectory in hold)
-    offsets = [np.abs(each.states[len(each.states) // 2 :, 0] - 1).mean() for each in hold]
+    offsets = [np.abs(item.states[len(item.states) // 2 :, 0] - 1).mean() for item in hold]
     assert max(offsets) < 0.2
     goal = record_goal()
     assert all(trajectory.terminal for trajectory in goal)

@@ -25,9 +25,9 @@ def test_groups_that_do_not_overlap_have_the_smallest_p():
 
 def test_groups_of_the_same_are_told_apart_as_often_as_p_says():
     generator = np.random.default_rng(0)
-    found = np.array([chance_of_as_much(*generator.normal(size=(2, 5))) for _ in range(200)])
-    assert 0.4 < found.mean() < 0.6
-    assert (found <= 0.05).mean() < 0.1
+    p_values = np.array([chance_of_as_much(*generator.normal(size=(2, 5))) for _ in range(200)])
+    assert 0.4 < p_values.mean() < 0.6
+    assert (p_values <= 0.05).mean() < 0.1
 
 
 def written(folder, cell, returns, *, curve=(), **more):

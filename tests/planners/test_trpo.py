@@ -62,10 +62,10 @@ def make_batch(policy: AbstractPolicy, seed: int, *, whole: bool = False) -> Bat
 def judge(old: AbstractPolicy, new: AbstractPolicy, batch: Batch, advantage):
     """Mean KL, and the surrogate of the centred advantages."""
     valid = batch.rollout.valid
-    each = lambda f: jax.vmap(jax.vmap(f))(batch.rollout.state, batch.rollout.action)
-    kl = each(lambda s, a: old.distribution(s).kl(new.distribution(s)))
+    per_step = lambda f: jax.vmap(jax.vmap(f))(batch.rollout.state, batch.rollout.action)
+    kl = per_step(lambda s, a: old.distribution(s).kl(new.distribution(s)))
     ratio = jnp.exp(
-        each(lambda s, a: new.distribution(s).log_prob(a) - old.distribution(s).log_prob(a))
+        per_step(lambda s, a: new.distribution(s).log_prob(a) - old.distribution(s).log_prob(a))
     )
     gain = ratio * (advantage - jnp.mean(advantage, where=valid))
     return jnp.mean(kl, where=valid), jnp.mean(gain, where=valid)

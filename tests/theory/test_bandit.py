@@ -25,17 +25,17 @@ def play(algorithm, means, rounds, repetitions=400, share=0.0):
 
 def test_uniform_regret_by_hand():
     """Each round costs gap·(A − 1)/A on average, the first A rounds exactly gap·(A − 1)."""
-    found = play(uniform, one_good_arm(4, 0.5), 104)
+    actual = play(uniform, one_good_arm(4, 0.5), 104)
     expected = 1.5 + 100 * 0.5 * 0.75
-    assert found.shape == (400, 1)
-    assert found.mean() == pytest.approx(expected, abs=float(found.std()) / 5)
+    assert actual.shape == (400, 1)
+    assert actual.mean() == pytest.approx(expected, abs=float(actual.std()) / 5)
 
 
 def test_greedy_with_two_arms_by_hand():
     """With a large gap and T = A + 1 rounds: the last is wrong with probability Φ(−gap/√2)."""
-    found = play(greedy, one_good_arm(2, 1.0), 3, repetitions=20_000)
-    assert set(np.unique(found)) == {1.0, 2.0}
-    assert (found == 2).mean() == pytest.approx(0.2398, abs=0.012)
+    actual = play(greedy, one_good_arm(2, 1.0), 3, repetitions=20_000)
+    assert set(np.unique(actual)) == {1.0, 2.0}
+    assert (actual == 2).mean() == pytest.approx(0.2398, abs=0.012)
 
 
 def test_every_share_between_greedy_and_uniform():

@@ -10,9 +10,9 @@ def lock(seed=0, levels=3, actions=3):
 
 
 def test_the_expert_moves_on_as_often_as_its_actions_allow():
-    found = occupancy(lock().mdp, lock().expert).sum(-1)
+    actual = occupancy(lock().mdp, lock().expert).sum(-1)
     rate = (RIGHT + SAFE) / 2
-    np.testing.assert_allclose([found[step, step] for step in range(3)], [1, rate, rate**2])
+    np.testing.assert_allclose([actual[step, step] for step in range(3)], [1, rate, rate**2])
     np.testing.assert_allclose(lock().mdp.transitions.sum(-1), 1)
 
 
@@ -22,18 +22,18 @@ def test_simulated_episodes_follow_policy_and_transitions():
     assert (reached[:, :-1] == states[:, 1:]).all()
     expected = occupancy(door.mdp, door.expert)
     for step in range(3):
-        found = np.zeros(expected.shape[1:])
-        np.add.at(found, (states[:, step], actions[:, step]), 1 / 20_000)
-        np.testing.assert_allclose(found, expected[step], atol=0.02)
+        actual = np.zeros(expected.shape[1:])
+        np.add.at(actual, (states[:, step], actions[:, step]), 1 / 20_000)
+        np.testing.assert_allclose(actual, expected[step], atol=0.02)
 
 
 def gaps(scale, seeds=range(6)):
-    found = []
+    actual = []
     for seed in seeds:
         door = lock(seed, 4, 4)
         rng = np.random.default_rng(seed)
-        found.append(mobile(door, door.expert_states, scale, [64, 512], rng)[0])
-    return np.array(found)
+        actual.append(mobile(door, door.expert_states, scale, [64, 512], rng)[0])
+    return np.array(actual)
 
 
 @pytest.mark.slow

@@ -61,9 +61,9 @@ def test_no_policy_does_better_than_the_programme():
 def test_what_can_be_matched_is_matched():
     """In the true model without a bonus the expert itself is a solution of value 0."""
     game = problem(2, bonus=0.0)
-    found = linear_programme(game)
-    assert found.value == pytest.approx(0, abs=1e-8)
-    np.testing.assert_allclose(found.occupancy.mean(0).sum(-1), game.expert, atol=1e-6)
+    actual = linear_programme(game)
+    assert actual.value == pytest.approx(0, abs=1e-8)
+    np.testing.assert_allclose(actual.occupancy.mean(0).sum(-1), game.expert, atol=1e-6)
 
 
 def test_all_functions_at_once_are_the_positive_part():

@@ -24,10 +24,10 @@ def test_occupancy_gives_the_value_and_its_policy_back(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(4, 3, 5, rng)
     policy, cost = random_policy(mdp, rng), rng.uniform(size=(4, 3))
-    found = occupancy(mdp, policy)
-    np.testing.assert_allclose(found.sum((1, 2)), 1)
-    assert (found * cost).sum() == pytest.approx(evaluate(mdp, cost, policy))
-    np.testing.assert_allclose(policy_of(found), policy)
+    actual = occupancy(mdp, policy)
+    np.testing.assert_allclose(actual.sum((1, 2)), 1)
+    assert (actual * cost).sum() == pytest.approx(evaluate(mdp, cost, policy))
+    np.testing.assert_allclose(policy_of(actual), policy)
 
 
 def test_plan_is_the_best_of_all_deterministic_policies():
@@ -35,12 +35,12 @@ def test_plan_is_the_best_of_all_deterministic_policies():
     mdp = random_mdp(2, 2, 3, rng)
     cost = rng.uniform(-1, 1, size=(2, 2))
     every = itertools.product([0, 1], repeat=6)
-    values = [evaluate(mdp, cost, np.eye(2)[np.reshape(each, (3, 2))]) for each in every]
+    values = [evaluate(mdp, cost, np.eye(2)[np.reshape(item, (3, 2))]) for item in every]
     policy, value = plan(mdp, cost)
     assert value == pytest.approx(min(values))
     assert evaluate(mdp, cost, policy) == pytest.approx(value)
 
 
 def test_a_state_that_is_never_reached_gets_a_uniform_policy():
-    found = policy_of(occupancy(TWO_STATES, np.tile([1.0, 0.0], (3, 2, 1))))
-    np.testing.assert_allclose(found[:, 1], 0.5)
+    actual = policy_of(occupancy(TWO_STATES, np.tile([1.0, 0.0], (3, 2, 1))))
+    np.testing.assert_allclose(actual[:, 1], 0.5)

@@ -22,9 +22,9 @@ from ilfo.theory.pendulum import (
 
 @pytest.mark.parametrize(("angle", "speed", "torque"), [(0.3, -0.5, 1.0), (-1.2, 0.7, -0.4)])
 def test_a_step_follows_the_equations(angle, speed, torque):
-    found = Pendulum().mean(jnp.array([angle, speed]), jnp.array([torque]))
+    actual = Pendulum().mean(jnp.array([angle, speed]), jnp.array([torque]))
     faster = 0.99 * speed + 0.5 * np.sin(angle) + 0.5 * torque
-    np.testing.assert_allclose(found, [angle + 0.1 * speed, faster], rtol=1e-5)
+    np.testing.assert_allclose(actual, [angle + 0.1 * speed, faster], rtol=1e-5)
 
 
 def test_noise_has_its_standard_deviation():

@@ -16,8 +16,8 @@ def test_intervals_cover_the_exponent_about_as_often_as_they_say():
     for _ in range(200):
         mean = X**0.5 + 0.05 * X**0.5 * rng.normal(size=4)
         draws = normal_draws(mean, 0.05 * X**0.5, rng, 200)
-        found = slope_with_interval(X, mean, draws)
-        covered += found.low <= 0.5 <= found.high
+        actual = slope_with_interval(X, mean, draws)
+        covered += actual.low <= 0.5 <= actual.high
     assert 0.88 <= covered / 200 <= 0.99
 
 

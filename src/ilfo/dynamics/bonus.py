@@ -60,8 +60,8 @@ class CalibratedBonus(AbstractBonus):
     def check(self, dynamics):
         if not isinstance(dynamics, CalibratedDynamics):
             raise ValueError(
-                f"CalibratedBonus needs dynamics whose uncertainty bounds the model error, but "
-                f"{type(dynamics).__name__} does not promise that; use KNRDynamics, GPDynamics, "
+                f"CalibratedBonus needs dynamics whose uncertainty bounds the model error, which "
+                f"{type(dynamics).__name__} does not promise; use KNRDynamics, GPDynamics, "
                 "TabularDynamics or FiniteDynamics"
             )
 

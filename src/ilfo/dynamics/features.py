@@ -158,8 +158,8 @@ def require_one_hot(states: np.ndarray) -> None:
     """Raise ValueError unless every row of `states` (n, S) is a one-hot vector."""
     if not (np.isin(states, (0, 1)).all() and (states.sum(-1) == 1).all()):
         raise ValueError(
-            "tabular models need states that are one-hot vectors, but the demonstrated states are "
-            "not; choose other dynamics or features, for example --dynamics knr"
+            "a tabular model needs states that are one-hot vectors, but the demonstrated states "
+            "are not; choose other dynamics or features, for example --dynamics knr"
         )
 
 

@@ -29,7 +29,7 @@ class TRPO(AbstractPlanner):
     """Hyper-parameters of TRPO."""
 
     kl: float = 0.01
-    """Bound on the mean KL divergence of an update."""
+    """Bound on the mean KL divergence of a step."""
     cg_iterations: int = 10
     """Iterations of the conjugate gradient method."""
     damping: float = 1e-3

@@ -16,23 +16,23 @@ def table(study, name):
 
 def slopes(study, key):
     """The first row of each name: over the whole range."""
-    found = {}
+    intervals = {}
     for row in table(study, "slopes"):
         low, high = float(row["low"]), float(row["high"])
-        found.setdefault(row[key], (low, high, float(row["theory"])))
-    return found
+        intervals.setdefault(row[key], (low, high, float(row["theory"])))
+    return intervals
 
 
 def test_regret_grows_as_the_theory_says_and_in_its_order():
-    found = slopes("explore", "algorithm")
-    low, high, theory = found["epsilon-greedy"]
+    intervals = slopes("explore", "algorithm")
+    low, high, theory = intervals["epsilon-greedy"]
     assert low > theory - 0.1
     assert high < theory + 0.05
     for name in ("optimism", "matching with bonus", "greedy"):
-        assert found[name][0] > found[name][2] - 0.05
-        assert found[name][1] < found[name][2] + 0.05
-    assert found["optimism"][1] < found["epsilon-greedy"][0]
-    assert found["epsilon-greedy"][1] < found["greedy"][0]
+        assert intervals[name][0] > intervals[name][2] - 0.05
+        assert intervals[name][1] < intervals[name][2] + 0.05
+    assert intervals["optimism"][1] < intervals["epsilon-greedy"][0]
+    assert intervals["epsilon-greedy"][1] < intervals["greedy"][0]
 
 
 def test_no_recorded_regret_is_below_the_lower_bound():

@@ -7,7 +7,6 @@ the arms is wrong, so for small A the regret grows faster than √A by that fact
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +45,7 @@ def cloning_regret(means, expert, rounds: int, record_key, play_key) -> Float[Ar
 class Actions(Study):
     """Imitation with actions needs one demonstration; without, regret grows like √A."""
 
-    name: ClassVar[str] = "actions"
+    name = "actions"
     rounds: int = 4096
     """Number of rounds T."""
     repetitions: int = 2000

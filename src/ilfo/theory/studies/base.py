@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.console import Console
 
@@ -32,8 +32,8 @@ Tables = dict[str, Sequence[StudyRow]]
 class Study(abc.ABC):
     """Base class of the studies; fields are the command's options."""
 
-    name: ClassVar[str]
-    """Name of the command: `ilfo theory NAME`."""
+    # without an annotation: the command's name, as in `ilfo theory NAME`, is not an option
+    name = ""
     seed: int = 0
     """Random seed."""
     out: Path | None = None

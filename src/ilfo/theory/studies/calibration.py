@@ -11,7 +11,7 @@ controls σ is divided by 10, and coverage must fail.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -52,7 +52,7 @@ def _repeated(one: Callable[[Array], ErrorRatio], keys: Array) -> ErrorRatio:
 class Calibration(Study):
     """How often each uncertainty covers the model error, compared with 1 - delta."""
 
-    name: ClassVar[str] = "calibration"
+    name = "calibration"
     repetitions: int = 2000
     """Number of independent true dynamics for each uncertainty."""
     fits: int = FITS

@@ -7,7 +7,6 @@
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +43,7 @@ RATES = {"epsilon-greedy": 2 / 3, "optimism": 1 / 2, "matching with bonus": 1 / 
 class Explore(Study):
     """Why exploration is needed: regret in the bandit to which imitation reduces."""
 
-    name: ClassVar[str] = "explore"
+    name = "explore"
     arms: int = 4
     """Number of actions A."""
     repetitions: int = 2000

@@ -12,7 +12,6 @@ far below the bound for these T. The bonus is the theorem's, H·min(σ, 2), 0.01
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import numpy as np
@@ -38,7 +37,7 @@ FEATURES, STATES = 4, 2
 class KNRStudy(Study):
     """MobILE with a KNR on a pendulum: regret and information gain, compared with their bounds."""
 
-    name: ClassVar[str] = "knr"
+    name = "knr"
     repetitions: int = 30
     """Number of learners, each with its own demonstrations and noise."""
     iterations: int = 256

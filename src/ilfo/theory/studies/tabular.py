@@ -10,7 +10,6 @@ I_T ≤ 2 H S² A ln(T² S A/δ) ln(1 + TH).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -29,7 +28,7 @@ SCALES = {THEOREM: 1.0, SMALLER: 0.1, "none": 0.0}
 class TabularStudy(Study):
     """Tabular MobILE: the gap falls to a floor set by demonstrations; without bonus it stalls."""
 
-    name: ClassVar[str] = "tabular"
+    name = "tabular"
     levels: int = 5
     """Number of levels of the lock, and of steps in an episode."""
     actions: int = 4
