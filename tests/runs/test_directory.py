@@ -278,8 +278,8 @@ def test_summary(run: RunDirectory) -> None:
 
 
 def test_versions() -> None:
-    found = versions()
-    assert list(found)[:2] == ["ilfo", "python"]
-    assert {"jax", "jaxlib", "equinox", "optax", "gymnasium", "numpy"} <= set(found)
-    assert found["numpy"] == np.__version__
-    assert all(isinstance(version, str) and version for version in found.values())
+    installed = versions()
+    assert list(installed)[:2] == ["ilfo", "python"]
+    assert {"jax", "jaxlib", "equinox", "optax", "gymnasium", "numpy"} <= set(installed)
+    assert installed["numpy"] == np.__version__
+    assert all(isinstance(version, str) and version for version in installed.values())

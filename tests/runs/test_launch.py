@@ -291,7 +291,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 def check_equal_runs(run: Path, reference: Path) -> None:
     assert table(run) == table(reference)
     assert {entry.name for entry in run.iterdir()} >= FILES
-    mine, others = (MobILE.load(each / "last.npz") for each in (run, reference))
+    mine, others = (MobILE.load(folder / "last.npz") for folder in (run, reference))
     assert bits(mine.state) == bits(others.state)
     best, others_best = load_best(run), load_best(reference)
     assert bits(best.state.chosen) == bits(others_best.state.chosen)
@@ -418,7 +418,7 @@ def test_a_run_without_a_checkpoint_has_no_best_policy(copy):
 
 def test_demonstrations_are_known_by_their_states_and_endings():
     def prints(**changes) -> str:
-        changed = [dataclasses.replace(each, **changes) for each in demonstrations(1)]
+        changed = [dataclasses.replace(trajectory, **changes) for trajectory in demonstrations(1)]
         return launch.fingerprint(Demonstrations.stream(lambda: iter(changed)))
 
     (only,) = demonstrations(1)

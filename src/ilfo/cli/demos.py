@@ -14,7 +14,7 @@ from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
 from ilfo.environments.tasks import find_task
-from ilfo.experts.record import train_and_record, with_card
+from ilfo.experts.record import train_and_record, with_metadata
 from ilfo.experts.sources import find_actor, play_actor
 from ilfo.runs import machine
 from ilfo.storage.provenance import commit
@@ -106,7 +106,7 @@ class Record:
             "commit": commit(),
             "rebuild": shlex.join(self._command()),
         }
-        demonstrations = with_card(made, played, self.seed, card)
+        demonstrations = with_metadata(made, played, self.seed, card)
         demonstrations.save(self.out)
         console.print(describe(demonstrations), markup=False, highlight=False)
 
