@@ -21,7 +21,8 @@ from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.launch import RunSpec, load_best, resume, start
+from ilfo.runs.launch import RunSpec, resume, start
+from ilfo.runs.loading import load_best
 from ilfo.runs.progress import Progress
 
 MethodName = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]

@@ -17,7 +17,7 @@ from ilfo.common.seeding import Purpose, stream_seed
 from ilfo.environments.factory import Factory
 from ilfo.rollouts.collect import observe
 from ilfo.rollouts.episodes import Episode
-from ilfo.runs.launch import load_agent, load_best
+from ilfo.runs.loading import load_agent, load_best
 
 Actor = Callable[[np.ndarray], Any]
 """A function from an observation to an action, both in the environment's own form."""

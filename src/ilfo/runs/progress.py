@@ -26,7 +26,7 @@ _SHOWN = {
     "remap_accuracy": "remapping accuracy",
     "kl": "KL",
 }
-"""What is shown of a log, where it has it."""
+"""Metrics to show, if the method logs them, and their labels."""
 
 
 class Progress(Callback):
@@ -65,7 +65,7 @@ def _bar(log: Mapping[str, Any], left: str) -> Group:
     bar = ProgressBar(
         total=_mean(log, "total_timesteps") or 1.0, completed=_mean(log, "online_samples") or 0.0
     )
-    # Without colours the bar stops where it is filled, and only padding ends its line.
+    # Without colours the bar ends where it is filled, and only padding fills its line.
     return Group(Text(head), Padding(bar, 0), Text(_values(log)))
 
 
@@ -94,12 +94,12 @@ def _whole(log: Mapping[str, Any], key: str) -> str:
 
 
 def _time_left(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
-    # The pace since the first iteration seen: compiling, and what a resumed run did before,
-    # say nothing about the iterations to come.
+    # Measured since the first iteration of this process: compiling, and the iterations before a
+    # resume, say nothing about the time of the remaining iterations.
     seconds = _number(log, "seconds") - _number(first, "seconds")
     samples = _number(log, "online_samples") - _number(first, "online_samples")
-    to_come = _number(log, "total_timesteps") - _number(log, "online_samples")
-    left = to_come * seconds / samples if samples > 0 else math.nan
+    remaining = _number(log, "total_timesteps") - _number(log, "online_samples")
+    left = remaining * seconds / samples if samples > 0 else math.nan
     return str(timedelta(seconds=round(max(left, 0.0)))) if math.isfinite(left) else "-"
 
 
