@@ -22,7 +22,7 @@ from ilfo.experiments.workers import cores, stay_on
 from ilfo.methods.mobile import MobILE, adapt_scales, judge
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 from ilfo.runs import machine
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 
 class PhaseTimer:

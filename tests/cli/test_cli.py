@@ -27,7 +27,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
 from ilfo.runs import machine
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
 
 

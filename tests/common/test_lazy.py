@@ -7,7 +7,7 @@ import pytest
 
 from ilfo.common.lazy import lazy_exports
 
-ROOMS = ["common", "storage", "data", "environments", "rollouts"]
+ROOMS = ["common", "storage", "data", "environments", "rollouts", "runs", "experts"]
 
 
 def test_a_name_is_imported_from_its_home_on_first_use() -> None:

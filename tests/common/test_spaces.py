@@ -18,8 +18,8 @@ def test_the_ends_and_the_middle_of_a_box():
 def test_what_is_sent_always_lies_in_the_space():
     space = gym.spaces.Box(np.array([-0.3, 1e-7], np.float32), np.array([0.1, 0.7], np.float32))
     draws = 3 * np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
-    for each in action_space(space).to_environment(draws):
-        assert space.contains(each)
+    for action in action_space(space).to_environment(draws):
+        assert space.contains(action)
 
 
 def test_drawing_outside_is_executed_at_the_edge():
@@ -51,7 +51,7 @@ def test_numbered_actions_begin_where_the_space_begins():
     actions = action_space(space)
     sent = actions.to_environment(np.arange(3, dtype=np.int32))
     assert sent == [-1, 0, 1]
-    assert all(space.contains(each) for each in sent)
+    assert all(space.contains(action) for action in sent)
     assert actions == DiscreteActions(3, -1)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ilfo.methods.mobile import MobILESettings
-from ilfo.runs.launch import apply_change
+from ilfo.runs.spec import apply_change
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from ilfo.agents.callbacks import Callback
 from ilfo.agents.seeds import one_seed
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
-from ilfo.runs.launch import load_best, resume, start
+from ilfo.runs.launch import resume, start
+from ilfo.runs.loading import load_best
 from tests.helpers.agents import MACHINE, Scrambled, bits
 from tests.helpers.methods import (
     RIVALS,

@@ -38,20 +38,20 @@ def saved(path: Path, episodes, protocol: int = 2) -> Path:
 def test_every_protocol_gives_the_same_trajectories(tmp_path, protocol):
     episodes = [episode(3, done=True), episode(HORIZON, done=True, seed=1)]
     path = saved(tmp_path / "e.pkl", episodes, protocol)
-    found = Demonstrations.from_episodes(path, horizon=HORIZON, actions=True)
-    for trajectory, each in zip(found, episodes, strict=True):
-        before, actions, after, _, _ = each["episode"]
+    demos = Demonstrations.from_episodes(path, horizon=HORIZON, actions=True)
+    for trajectory, entry in zip(demos, episodes, strict=True):
+        before, actions, after, _, _ = entry["episode"]
         np.testing.assert_array_equal(trajectory.states[:-1], before.astype(np.float32))
         np.testing.assert_array_equal(trajectory.states[-1], after[-1].astype(np.float32))
         np.testing.assert_array_equal(trajectory.actions, actions)
-    np.testing.assert_allclose(found.returns, [each["ep_rew"] for each in episodes])
+    np.testing.assert_allclose(demos.returns, [entry["ep_rew"] for entry in episodes])
 
 
 def test_done_at_the_horizon_is_a_time_limit(tmp_path):
     episodes = [episode(3, done=True), episode(HORIZON, done=True), episode(3, done=False)]
-    found = Demonstrations.from_episodes(saved(tmp_path / "e.pkl", episodes), horizon=HORIZON)
-    assert [each.terminal for each in found] == [True, False, False]
-    assert all(each.actions is None for each in found)
+    demos = Demonstrations.from_episodes(saved(tmp_path / "e.pkl", episodes), horizon=HORIZON)
+    assert [trajectory.terminal for trajectory in demos] == [True, False, False]
+    assert all(trajectory.actions is None for trajectory in demos)
 
 
 def test_torch_files_of_both_kinds(tmp_path):
@@ -59,9 +59,9 @@ def test_torch_files_of_both_kinds(tmp_path):
     episodes = [episode(3, done=True), episode(4, done=True, seed=1)]
     for name, zipped in (("new.pt", True), ("old.pt", False)):
         torch.save(episodes, tmp_path / name, _use_new_zipfile_serialization=zipped)
-        found = Demonstrations.from_episodes(tmp_path / name, horizon=HORIZON)
+        demos = Demonstrations.from_episodes(tmp_path / name, horizon=HORIZON)
         np.testing.assert_array_equal(
-            next(iter(found)).states[:-1], episodes[0]["episode"][0].astype(np.float32)
+            next(iter(demos)).states[:-1], episodes[0]["episode"][0].astype(np.float32)
         )
 
 
@@ -69,9 +69,9 @@ def test_other_forms_of_an_episode(tmp_path):
     states = np.arange(8.0).reshape(4, 2)
     episodes = [{"episode": states}, {"episode": (states, np.zeros((3, 1)), np.zeros(3))}]
     path = saved(tmp_path / "e.pkl", episodes)
-    found = list(Demonstrations.from_episodes(path, horizon=9, terminal=True))
-    assert [each.states.tolist() for each in found] == [states.tolist()] * 2
-    assert [each.terminal for each in found] == [True, True]
+    demos = list(Demonstrations.from_episodes(path, horizon=9, terminal=True))
+    assert [trajectory.states.tolist() for trajectory in demos] == [states.tolist()] * 2
+    assert [trajectory.terminal for trajectory in demos] == [True, True]
 
 
 def test_scalars_fortran_order_and_byte_order_survive():
@@ -83,12 +83,12 @@ def test_scalars_fortran_order_and_byte_order_survive():
         "shared": [np.ones(2)] * 2,
     }
     for protocol in range(6):
-        found = read_pickle(io.BytesIO(pickle.dumps(value, protocol)))
-        assert found["scalar"] == 1.5
-        assert found["ordered"] == {"a": 1}
-        np.testing.assert_array_equal(found["fortran"], value["fortran"])
-        np.testing.assert_array_equal(found["big"], value["big"])
-        np.testing.assert_array_equal(found["shared"][1], np.ones(2))
+        data = read_pickle(io.BytesIO(pickle.dumps(value, protocol)))
+        assert data["scalar"] == 1.5
+        assert data["ordered"] == {"a": 1}
+        np.testing.assert_array_equal(data["fortran"], value["fortran"])
+        np.testing.assert_array_equal(data["big"], value["big"])
+        np.testing.assert_array_equal(data["shared"][1], np.ones(2))
 
 
 class Bomb:
@@ -216,8 +216,8 @@ def test_an_ending_is_said_once_by_the_file_or_by_the_reader(tmp_path):
     with pytest.raises(DemonstrationError, match="leave terminal out"):
         Demonstrations.from_episodes(loud, horizon=9, terminal=True)
     for terminal in (True, False):
-        (found,) = Demonstrations.from_episodes(silent, horizon=9, terminal=terminal)
-        assert found.terminal is terminal
+        (trajectory,) = Demonstrations.from_episodes(silent, horizon=9, terminal=terminal)
+        assert trajectory.terminal is terminal
 
 
 def test_a_pickle_that_holds_itself_is_refused(tmp_path):

@@ -39,13 +39,13 @@ def save(folder, objects, *, files=1, **changes):
     for part, name in enumerate(names):
         rows = objects[part::files] if files > 1 else objects
         held = {
-            "obs": [np.asarray(each.obs).tolist() for each in rows],
-            "acts": [np.asarray(each.acts).tolist() for each in rows],
+            "obs": [np.asarray(row.obs).tolist() for row in rows],
+            "acts": [np.asarray(row.acts).tolist() for row in rows],
             # What jsonpickle would turn into a call on decoding.
             "infos": [['{"py/reduce": [{"py/function": "os.abort"}, {"py/tuple": []}]}']]
             * len(rows),
-            "terminal": [each.terminal for each in rows],
-            "rews": [np.asarray(each.rews).tolist() for each in rows],
+            "terminal": [row.terminal for row in rows],
+            "rews": [np.asarray(row.rews).tolist() for row in rows],
         } | changes
         table = pa.table({key: values for key, values in held.items() if values is not None})
         with pa.ipc.new_stream(str(folder / name), table.schema) as writer:
@@ -236,19 +236,19 @@ def test_a_parquet_file_of_the_same_layout(tmp_path):
     demos = example()
     rows = recorded(demos)
     held = {
-        "obs": [np.asarray(each.obs).tolist() for each in rows],
-        "acts": [np.asarray(each.acts).tolist() for each in rows],
+        "obs": [np.asarray(row.obs).tolist() for row in rows],
+        "acts": [np.asarray(row.acts).tolist() for row in rows],
         "infos": [["never read"]] * len(rows),
-        "terminal": [each.terminal for each in rows],
-        "rews": [np.asarray(each.rews).tolist() for each in rows],
+        "terminal": [row.terminal for row in rows],
+        "rews": [np.asarray(row.rews).tolist() for row in rows],
     }
     pyarrow.parquet.write_table(pa.table(held), tmp_path / "saved.parquet")
-    found = Demonstrations.load(tmp_path / "saved.parquet", actions=True)
-    for mine, theirs in zip(demos, found, strict=True):
+    loaded = Demonstrations.load(tmp_path / "saved.parquet", actions=True)
+    for mine, theirs in zip(demos, loaded, strict=True):
         np.testing.assert_array_equal(mine.states, theirs.states)
         np.testing.assert_array_equal(mine.actions, theirs.actions)
         assert mine.terminal == theirs.terminal
-    np.testing.assert_allclose(found.returns, demos.returns)
+    np.testing.assert_allclose(loaded.returns, demos.returns)
 
 
 def test_a_folder_of_splits(tmp_path):
@@ -263,6 +263,6 @@ def test_a_folder_of_splits(tmp_path):
 
 
 def test_rows_that_are_dicts(tmp_path):
-    rows = [{"obs": each.obs, "terminal": each.terminal} for each in recorded(example())]
-    found = Demonstrations.from_trajectories(rows)
-    assert [t.states.tobytes() for t in found] == [t.states.tobytes() for t in example()]
+    rows = [{"obs": row.obs, "terminal": row.terminal} for row in recorded(example())]
+    loaded = Demonstrations.from_trajectories(rows)
+    assert [t.states.tobytes() for t in loaded] == [t.states.tobytes() for t in example()]

@@ -78,7 +78,7 @@ def test_round_trip_without_actions_and_returns():
 def test_every_finite_state_and_return_survives(tmp_path_factory, data):
     floats = st.floats(allow_nan=False, allow_infinity=False, width=32)
     rows = st.lists(st.tuples(floats, floats), min_size=2, max_size=4)
-    states = [np.array(each, np.float32) for each in data.draw(st.lists(rows, min_size=1))]
+    states = [np.array(values, np.float32) for values in data.draw(st.lists(rows, min_size=1))]
     count = len(states)
     flags = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
     finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -115,7 +115,7 @@ def test_a_dataset_of_others():
     assert demos.returns.tolist() == [3.0, 2.0, 4.0]
     assert demos.metadata == {"minari": ID}
     assert next(iter(demos)).states.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    long = dataset.filter_episodes(lambda each: len(each.rewards) > 2)
+    long = dataset.filter_episodes(lambda episode: len(episode.rewards) > 2)
     assert Demonstrations.from_minari(long).lengths.tolist() == [3, 4]
     assert Demonstrations.from_minari(long, metadata={}).metadata == {}
 

@@ -112,7 +112,7 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path, monkeypatch):
     ],
 )
 def test_actions_that_do_not_fit_a_file(tmp_path, actions):
-    demos = Demonstrations.stream(lambda: [Trajectory(GOOD, False, each) for each in actions])
+    demos = Demonstrations.stream(lambda: [Trajectory(GOOD, False, array) for array in actions])
     with pytest.raises(ValueError, match="cannot save actions"):
         demos.save(tmp_path / "demos.npz")
     assert not list(tmp_path.iterdir())

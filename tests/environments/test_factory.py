@@ -27,24 +27,24 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_horizon_is_the_environments_own_unless_given(way):
-    made = factory(WAYS[way]())
-    assert made.horizon == 200
-    assert made.name == "Pendulum-v1"
-    assert length(made.make()) == 200
+    env_factory = factory(WAYS[way]())
+    assert env_factory.horizon == 200
+    assert env_factory.name == "Pendulum-v1"
+    assert length(env_factory.make()) == 200
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_shorter_horizon_replaces_the_environments_own(way):
-    made = factory(WAYS[way](), horizon=30)
-    assert made.horizon == 30
-    assert length(made.make()) == 30
+    env_factory = factory(WAYS[way](), horizon=30)
+    assert env_factory.horizon == 30
+    assert length(env_factory.make()) == 30
 
 
 @pytest.mark.parametrize("way", ["id", "instance"])
 def test_a_longer_horizon_replaces_the_environments_own(way):
-    made = factory(WAYS[way](), horizon=250)
-    assert made.horizon == 250
-    assert length(made.make()) == 250
+    env_factory = factory(WAYS[way](), horizon=250)
+    assert env_factory.horizon == 250
+    assert length(env_factory.make()) == 250
 
 
 def test_a_function_whose_limit_is_shorter_than_the_horizon_is_refused():
@@ -60,17 +60,17 @@ def test_an_environment_without_a_limit_needs_a_horizon(environment):
 
 
 def test_a_class_is_a_function_that_makes_one():
-    made = factory(PendulumEnv, horizon=12)
-    assert made.name == "PendulumEnv"
-    assert length(made.make()) == 12
+    env_factory = factory(PendulumEnv, horizon=12)
+    assert env_factory.name == "PendulumEnv"
+    assert length(env_factory.make()) == 12
 
 
 def test_copies_are_independent_and_carry_the_spaces():
-    made = factory("CartPole-v1")
-    first, second = made.make_many(2)
+    env_factory = factory("CartPole-v1")
+    first, second = env_factory.make_many(2)
     assert first.unwrapped is not second.unwrapped
-    assert made.observation_space == first.observation_space
-    assert made.action_space == gym.spaces.Discrete(2)
+    assert env_factory.observation_space == first.observation_space
+    assert env_factory.action_space == gym.spaces.Discrete(2)
     assert isinstance(first.unwrapped, CartPoleEnv)
     first.reset(seed=0)
     second.reset(seed=0)
@@ -79,8 +79,8 @@ def test_copies_are_independent_and_carry_the_spaces():
 
 
 def test_copies_of_an_instance_keep_its_arguments():
-    made = factory(gym.make("Pendulum-v1", g=3.0))
-    assert made.make().unwrapped.g == 3.0
+    env_factory = factory(gym.make("Pendulum-v1", g=3.0))
+    assert env_factory.make().unwrapped.g == 3.0
 
 
 def test_an_instance_that_nobody_can_copy_is_refused():

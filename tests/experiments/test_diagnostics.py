@@ -6,7 +6,7 @@ from ilfo.agents.registry import FUNCTIONS
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.diagnostics import COLUMNS, part_rows
 from ilfo.experiments.runner import result_files
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
 
 

@@ -9,7 +9,7 @@ from ilfo.cli import main
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.runner import result_files
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
 
 

@@ -9,7 +9,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.results import area, best_by_reward, on_grid, read_results, score_curve
 from ilfo.experiments.runner import result_file
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 CELL = Cell("cartpole-odd", RunSpec(task="cartpole", seeds=2))
 

@@ -25,7 +25,7 @@ from ilfo.experiments.runner import (
 from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.sweeps.ablations import place_error, record_goal, record_hold, steps_taken
 from ilfo.methods.mobile import MobILE
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import MACHINE, STEP, demonstrations, small_spec
 
 

@@ -11,7 +11,7 @@ from ilfo.experiments.runner import result_files
 from ilfo.experiments.scores import sweep_rows
 from ilfo.experiments.significance import against_no_bonus, against_random, chance_of_as_much
 from ilfo.experiments.sweeps.methods import CELLS, CONTINUOUS
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
 
 

@@ -1,4 +1,4 @@
-"""Recordings: the first episodes that were started, and a card that says what they are."""
+"""Recordings: the first episodes that were started, and metadata on where they come from."""
 
 import io
 import itertools
@@ -26,22 +26,23 @@ from ilfo.storage.provenance import versions
 from tests.helpers.counting import LIMIT, Counting, counting
 
 HORIZON = 6
-MADE = {kind: factory(lambda kind=kind: Counting(kind), HORIZON) for kind in ("discrete", "box")}
+MAKERS = {kind: factory(lambda kind=kind: Counting(kind), HORIZON) for kind in ("discrete", "box")}
 
 
 def policy(kind="discrete"):
     return MLPPolicy(width=8, depth=1, initial_log_std=0.5).init(
-        2, action_space(MADE[kind].action_space), Normaliser.identity(2), key=jax.random.key(1)
+        2, action_space(MAKERS[kind].action_space), Normaliser.identity(2), key=jax.random.key(1)
     )
 
 
-def recorded(kind="discrete", episodes=13, seed=4, card=None):
-    return record(MADE[kind], policy(kind), seed=seed, episodes=episodes, card=card or {})
+def recorded(kind="discrete", episodes=13, seed=4, metadata=None):
+    return record(MAKERS[kind], policy(kind), seed=seed, episodes=episodes, metadata=metadata or {})
 
 
 def trajectories(demonstrations):
     return [
-        (each.states.tobytes(), each.terminal, each.actions.tobytes()) for each in demonstrations
+        (trajectory.states.tobytes(), trajectory.terminal, trajectory.actions.tobytes())
+        for trajectory in demonstrations
     ]
 
 
@@ -72,7 +73,7 @@ def test_the_first_episodes_started_are_recorded_not_the_first_to_finish():
     alone = play(
         [counting("discrete", HORIZON)],
         HostPolicy.single(policy()),
-        action_space(MADE["discrete"].action_space),
+        action_space(MAKERS["discrete"].action_space),
         episodes=13,
         seed=4,
         purpose=Purpose.RECORD,
@@ -89,23 +90,27 @@ def test_same_seed_same_bits():
 
 
 def test_the_card_says_what_was_measured():
-    demonstrations = recorded(card={"task": "counting", "seed": "forged"})
-    totals = [each.states[1:, 0].sum() for each in demonstrations]
+    demonstrations = recorded(metadata={"task": "counting", "seed": "forged"})
+    totals = [trajectory.states[1:, 0].sum() for trajectory in demonstrations]
     np.testing.assert_allclose(demonstrations.returns, totals, rtol=1e-6)
-    card = demonstrations.metadata
-    assert {name: card[name] for name in ("task", "environment", "horizon", "seed")} == {
+    metadata = demonstrations.metadata
+    assert {name: metadata[name] for name in ("task", "environment", "horizon", "seed")} == {
         "task": "counting",
         "environment": "Counting",
         "horizon": HORIZON,
         "seed": 4,
     }
-    assert card["expert_return"] == demonstrations.expert_return == pytest.approx(np.mean(totals))
-    assert card["expert_return_std"] == pytest.approx(np.std(totals))
-    assert card["versions"] == versions()
+    assert (
+        metadata["expert_return"] == demonstrations.expert_return == pytest.approx(np.mean(totals))
+    )
+    assert metadata["expert_return_std"] == pytest.approx(np.std(totals))
+    assert metadata["versions"] == versions()
     # a time limit of six: at most 2 + 2 · 6 in the last step, at least 1 in the first
     for name in ("expert_return_greedy", "random_return"):
-        assert 1 + 2 + 3 < card[name] < 9 * HORIZON
-    assert card["expert_return_greedy"] != card["expert_return"] != card["random_return"]
+        assert 1 + 2 + 3 < metadata[name] < 9 * HORIZON
+    assert (
+        metadata["expert_return_greedy"] != metadata["expert_return"] != metadata["random_return"]
+    )
 
 
 # Training until it is good enough
@@ -148,11 +153,11 @@ def test_the_first_policy_that_is_good_enough_is_recorded(task, tmp_path, monkey
     train_and_record(task, out, 4, 13, Console(file=printed))
     demonstrations = Demonstrations.load(out, actions=True)
     assert trajectories(demonstrations) == trajectories(recorded())
-    card = demonstrations.metadata
-    assert card["training"]["samples"] == 300
-    assert card["training"]["curve"] == [[100, 30.0], [200, 29.9], [300, 30.0]]
-    assert card["task"] == "counting"
-    assert card["rebuild"] == "ilfo expert train counting --seed 4 --episodes 13 --out FILE"
+    metadata = demonstrations.metadata
+    assert metadata["training"]["samples"] == 300
+    assert metadata["training"]["curve"] == [[100, 30.0], [200, 29.9], [300, 30.0]]
+    assert metadata["task"] == "counting"
+    assert metadata["rebuild"] == "ilfo expert train counting --seed 4 --episodes 13 --out FILE"
     lines = printed.getvalue().splitlines()
     assert lines[:3] == [
         "samples 100  return 30.0",
@@ -176,21 +181,24 @@ def test_a_file_that_exists_is_left_alone_before_any_training(task, tmp_path, mo
 def test_training_and_recording_can_be_repeated(task, tmp_path, cache_home):
     """With the real training; its first policy is good enough here."""
     easy = replace(task, expert_return=0.0)
-    found = []
+    recordings = []
     for name in ("first.npz", "second.npz"):
         train_and_record(easy, tmp_path / name, 0, 3, Console(file=io.StringIO()))
-        found.append(Demonstrations.load(tmp_path / name, actions=True))
-    assert trajectories(found[0]) == trajectories(found[1])
-    cards = [each.metadata for each in found]
-    assert [card["training"].pop("seconds") > 0 for card in cards] == [True, True]
-    assert cards[0] == cards[1]
-    assert cards[0]["training"]["samples"] == plan_for(task).streams * HORIZON
+        recordings.append(Demonstrations.load(tmp_path / name, actions=True))
+    assert trajectories(recordings[0]) == trajectories(recordings[1])
+    both = [demonstrations.metadata for demonstrations in recordings]
+    assert [metadata["training"].pop("seconds") > 0 for metadata in both] == [
+        True,
+        True,
+    ]
+    assert both[0] == both[1]
+    assert both[0]["training"]["samples"] == plan_for(task).streams * HORIZON
 
 
 def test_confirming_takes_episodes_of_its_own(task):
-    made = factory(task.environment)
-    assert module._confirmed(replace(task, expert_return=0.0), made, policy(), 0)
-    assert not module._confirmed(replace(task, expert_return=1e9), made, policy(), 0)
+    env_factory = factory(task.environment)
+    assert module._confirmed(replace(task, expert_return=0.0), env_factory, policy(), 0)
+    assert not module._confirmed(replace(task, expert_return=1e9), env_factory, policy(), 0)
 
 
 def test_an_expert_that_is_never_good_enough_is_given_up(task, tmp_path, monkeypatch):

@@ -16,8 +16,8 @@ def by_tag(state):
 
 def recorded(episodes=8, seed=2, time_limit=6):
     environment = counting("discrete", time_limit)
-    found = record_scripted(environment, by_tag, episodes=episodes, seed=seed)
-    return found, environment.unwrapped
+    demonstrations = record_scripted(environment, by_tag, episodes=episodes, seed=seed)
+    return demonstrations, environment.unwrapped
 
 
 def states(demonstrations):

@@ -31,15 +31,15 @@ def sb3_files(tmp_path_factory):
 def test_a_model_of_sb3_acts_as_it_would_there(algorithm, env, sb3_files, monkeypatch):
     import stable_baselines3 as sb3
 
-    made, file = factory(env), sb3_files / f"{algorithm}.zip"
+    env_factory, file = factory(env), sb3_files / f"{algorithm}.zip"
     theirs = getattr(sb3, algorithm.upper()).load(file)
 
     def refuse(*_):
         raise AssertionError("a pickle was opened")
 
     monkeypatch.setattr("stable_baselines3.common.save_util.cloudpickle.loads", refuse)
-    ours = find_actor(f"{algorithm}:{file}", made, greedy=True)
-    environment = made.make()
+    ours = find_actor(f"{algorithm}:{file}", env_factory, greedy=True)
+    environment = env_factory.make()
     environment.observation_space.seed(0)
     for seed in range(5):
         observation, _ = environment.reset(seed=seed)
@@ -69,10 +69,10 @@ def test_the_command_records_a_function(tmp_path, capsys):
     command = ["demos", "record", "--policy", "tests.experts.test_sources:right"]
     main([*command, "--env", "CartPole-v1", "--episodes", "4", "--out", str(out)])
     assert "trajectories  4" in capsys.readouterr().out
-    found = Demonstrations.load(out, actions=True)
-    assert found.metadata["policy"] == "tests.experts.test_sources:right"
-    assert found.expert_return == pytest.approx(np.mean(found.lengths))
-    assert all((trajectory.actions == 1).all() for trajectory in found)
+    demonstrations = Demonstrations.load(out, actions=True)
+    assert demonstrations.metadata["policy"] == "tests.experts.test_sources:right"
+    assert demonstrations.expert_return == pytest.approx(np.mean(demonstrations.lengths))
+    assert all((trajectory.actions == 1).all() for trajectory in demonstrations)
     with pytest.raises(SystemExit):
         main([*command, "--env", "CartPole-v1", "--out", str(out)])
     assert "exists already" in capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_sources_that_cannot_act(source, message):
 
 def test_a_file_that_is_no_model_is_named(tmp_path):
     (tmp_path / "bad.zip").write_bytes(b"no zip")
-    with pytest.raises(ValueError, match=r"bad\.zip is no model of Stable-Baselines3"):
+    with pytest.raises(ValueError, match=r"bad\.zip is not a model of Stable-Baselines3"):
         find_actor(f"ppo:{tmp_path / 'bad.zip'}", CARTPOLE)
 
 
@@ -120,7 +120,7 @@ def test_a_model_of_another_environment_is_refused(sb3_files):
     ],
 )
 def test_actions_that_cannot_be_executed_are_refused(env, action):
-    with pytest.raises(ValueError, match=r"the policy gave the action .* takes (Discrete|Box)"):
+    with pytest.raises(ValueError, match=r"the policy returned .* takes actions in (Discrete|Box)"):
         list(play_actor(factory(env).make(), lambda _: action, episodes=1, seed=0))
 
 
@@ -164,5 +164,5 @@ def test_a_recording_says_how_to_make_it_again(tmp_path):
     rebuild = Demonstrations.load(out).metadata["rebuild"].split()
     again = tmp_path / "again.npz"
     main([str(again) if word == "FILE" else word for word in rebuild[1:]])
-    states = lambda path: [each.states.tobytes() for each in Demonstrations.load(path)]
+    states = lambda path: [trajectory.states.tobytes() for trajectory in Demonstrations.load(path)]
     assert states(again) == states(out)

@@ -50,7 +50,7 @@ class Trained:
 
     @property
     def policies(self):
-        return [bits(each.policy) for each in self.progress]
+        return [bits(step.policy) for step in self.progress]
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def trained(cache_home) -> Trained:
 
 
 def test_iterations_and_samples_are_counted(trained):
-    assert [each.iteration for each in trained.progress] == list(range(1, 13))
-    assert [each.samples for each in trained.progress[:3]] == [48, 96, 144]
+    assert [step.iteration for step in trained.progress] == list(range(1, 13))
+    assert [step.samples for step in trained.progress[:3]] == [48, 96, 144]
     assert trained.progress[-1].samples == 12 * 48
     assert len(trained.environments) == STREAMS
 
@@ -116,7 +116,7 @@ def test_same_seed_same_bits(trained):
 def test_another_seed_another_expert(trained):
     other = Trained(seed=1)
     assert all(a != b for a, b in zip(other.policies, trained.policies, strict=True))
-    seeds = [set(each.environments[0].seeds) - {None} for each in (trained, other)]
+    seeds = [set(run.environments[0].seeds) - {None} for run in (trained, other)]
     assert not seeds[0] & seeds[1]
 
 

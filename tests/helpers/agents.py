@@ -15,7 +15,7 @@ import numpy as np
 from ilfo.common.types import DemonstratedSteps
 from ilfo.environments.tasks import find_task
 from ilfo.methods.mobile import MobILE, MobILESettings
-from ilfo.runs.launch import RunSpec, apply_change
+from ilfo.runs.spec import RunSpec, apply_change
 
 HORIZON = 20
 SEEDS = 3

@@ -6,7 +6,7 @@ from pathlib import Path
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
-from ilfo.runs.launch import RunSpec, apply_change
+from ilfo.runs.spec import RunSpec, apply_change
 from tests.helpers.agents import CHANGES as MOBILE
 from tests.helpers.agents import HORIZON
 

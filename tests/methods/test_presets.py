@@ -11,7 +11,7 @@ from ilfo.environments.tasks import TASKS, find_task
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
 from ilfo.methods.presets import PRESETS, find_settings, presets_of
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)

@@ -24,7 +24,7 @@ def host(kind):
 def episodes(kind="discrete", *, count=7, environments=3, time_limit=None, seed=0, **kwargs):
     several = [counting(kind, time_limit) for _ in range(environments)]
     played = play(several, host(kind), ACTIONS[kind], episodes=count, seed=seed, **kwargs)
-    return list(played), [each.unwrapped for each in several]
+    return list(played), [environment.unwrapped for environment in several]
 
 
 def assert_same(left, right):
@@ -131,6 +131,6 @@ def test_randomness_goes_on_behind_the_first_block():
 
 def test_the_mean_return_is_undiscounted():
     several = [counting("discrete") for _ in range(3)]
-    found = mean_return(play(several, host("discrete"), ACTIONS["discrete"], episodes=8, seed=0))
+    mean = mean_return(play(several, host("discrete"), ACTIONS["discrete"], episodes=8, seed=0))
     played, _ = episodes(count=8)
-    assert found == pytest.approx(np.mean([e.states[1:, 0].sum() for e in played]))
+    assert mean == pytest.approx(np.mean([e.states[1:, 0].sum() for e in played]))

@@ -144,15 +144,15 @@ SCALES = Normaliser(jnp.array([1.0, 0.0]), jnp.array([2.0, 10.0]))
     ids=["visited", "demonstrated", "visited farther", "no states demonstrated"],
 )
 def test_the_radius_is_a_multiple_of_the_largest_norm_seen(visited, demonstrated, radius):
-    found = trusted_radius(SCALES, remembered(visited), expert(*demonstrated), 1.5)
-    assert found == pytest.approx(1.5 * radius)
+    trusted = trusted_radius(SCALES, remembered(visited), expert(*demonstrated), 1.5)
+    assert trusted == pytest.approx(1.5 * radius)
 
 
 def test_empty_slots_of_the_buffer_widen_no_radius():
     """An empty slot reads as (0, 0), which is far from this origin."""
     scales = Normaliser(jnp.array([100.0, 100.0]), jnp.ones(2))
-    found = trusted_radius(scales, remembered([[100, 101]]), expert([100, 98]), 1.0)
-    assert found == 2
+    trusted = trusted_radius(scales, remembered([[100, 101]]), expert([100, 98]), 1.0)
+    assert trusted == 2
 
 
 # Where trajectories begin

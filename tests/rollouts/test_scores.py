@@ -45,9 +45,9 @@ class Payday(gym.Env):
 
 def test_the_random_return_is_the_mean_of_whole_episodes():
     environment = Payday()
-    found = random_return(environment, episodes=20, seed=0)
+    mean = random_return(environment, episodes=20, seed=0)
     assert len(environment.paid) == 60
-    assert found == pytest.approx(sum(environment.paid) / 20)
+    assert mean == pytest.approx(sum(environment.paid) / 20)
     assert len(set(environment.paid)) == 10
     assert len(set(environment.seeds)) == 20
 

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from ilfo.agents.callbacks import Callback
+from ilfo.methods import METHODS, MobILE
 from ilfo.runs.progress import Progress
 
 LOG = {
@@ -29,10 +30,10 @@ def show(*logs: dict[str, Any], terminal: bool = False) -> str:
         file=file, force_terminal=terminal, width=60, color_system=None, _environ={"TERM": "xterm"}
     )
     progress = Progress(console)
-    progress.on_start(None)
+    progress.on_start(MobILE)
     for log in logs:
-        progress.on_iteration(None, log)
-    progress.on_end(None)
+        progress.on_iteration(MobILE, log)
+    progress.on_end(MobILE)
     return file.getvalue()
 
 
@@ -81,9 +82,9 @@ def test_a_progress_display_can_be_used_again() -> None:
     file = io.StringIO()
     progress = Progress(Console(file=file))
     for _ in range(2):
-        progress.on_start(None)
-        progress.on_iteration(None, LOG)
-        progress.on_end(None)
+        progress.on_start(MobILE)
+        progress.on_iteration(MobILE, LOG)
+        progress.on_end(MobILE)
     assert [line.endswith("left -") for line in file.getvalue().splitlines()] == [True, True]
 
 
@@ -92,3 +93,8 @@ def test_the_base_callback_does_nothing() -> None:
     callback.on_start(None)
     assert callback.on_iteration(None, LOG) is None
     callback.on_end(None)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_every_method_shows_metrics_that_it_keeps(method) -> None:
+    assert method.method.shown.keys() <= set(method.method.metrics)

@@ -1,8 +1,8 @@
 """What training knows of the demonstrations, gathered in two streaming passes.
 
-The first pass (`Survey`) checks every trajectory, keeps a fixed-size sample of steps and computes
-the fingerprint of the set. The second sums the discriminator's features. Neither holds more than
-one trajectory and the sample, so the set may be larger than memory.
+The first pass (`Survey`) checks every trajectory, counts them, keeps a fixed-size sample of steps
+and computes the fingerprint of the set. The second sums the discriminator's features. Neither
+holds more than one trajectory and the sample, so the set may be larger than memory.
 """
 
 import hashlib
@@ -30,12 +30,14 @@ class Survey(NamedTuple):
     steps: DemonstratedSteps
     fingerprint: str
     """Tells sets of demonstrations apart."""
+    trajectories: int
+    states: int
 
 
 def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -> Survey:
     """Read the demonstrations once, or raise the error of the first trajectory that is wrong."""
-    digest = hashlib.sha256()
-    trajectories = _hashed(needs.checked(demonstrations, actions), digest)
+    digest, lengths = hashlib.sha256(), list[int]()
+    trajectories = _noted(needs.checked(demonstrations, actions), digest, lengths)
     steps = sample(trajectories, SAMPLE, np.random.default_rng(0))
     recorded = None
     if steps.actions is not None:
@@ -47,11 +49,15 @@ def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -
         elapsed=jnp.asarray(steps.elapsed),
         trajectory=jnp.asarray(steps.trajectory),
     )
-    return Survey(kept, digest.hexdigest())
+    return Survey(kept, digest.hexdigest(), len(lengths), sum(lengths))
 
 
-def _hashed(trajectories: Iterable[Trajectory], digest: Any) -> Iterator[Trajectory]:
+def _noted(
+    trajectories: Iterable[Trajectory], digest: Any, lengths: list[int]
+) -> Iterator[Trajectory]:
+    """The trajectories as they pass, added to the digest and the list of lengths."""
     for trajectory in trajectories:
+        lengths.append(len(trajectory.states))
         digest.update(trajectory.states.tobytes() + bytes([trajectory.terminal]))
         if trajectory.actions is not None:
             digest.update(trajectory.actions.tobytes())

@@ -13,6 +13,7 @@ from ilfo.common.types import DemonstratedSteps
 from ilfo.environments.factory import Factory
 from ilfo.storage import checkpoint, config
 from ilfo.storage.provenance import versions
+from ilfo.storage.renamed import up_to_date
 
 if TYPE_CHECKING:
     from ilfo.agents.agent import Agent
@@ -55,7 +56,12 @@ def read_description(
 
 def read_state(agent: "Agent", path: PathLike) -> Any:
     """The train state in a file that an agent of the same settings has saved."""
-    _meta(type(agent), path)
+    meta = _meta(type(agent), path)
+    if up_to_date(meta["problem"]) != describe(agent)["problem"]:
+        raise checkpoint.CheckpointError(
+            f"{path} was trained on another problem: {meta['problem']}, but this agent's is "
+            f"{describe(agent)['problem']}"
+        )
     steps = DemonstratedSteps.from_pairs(jnp.zeros((1, 2, agent.problem.demonstrated_dim)))
     like = eqx.filter_eval_shape(agent.initial_state, steps)
     return checkpoint.load(path, like)[0]

@@ -13,7 +13,7 @@ from ilfo.data.describe import describe
 from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
-from ilfo.experts.record import with_card
+from ilfo.experts.record import with_metadata
 from ilfo.experts.sources import find_actor, play_actor
 from ilfo.storage.provenance import commit
 
@@ -106,7 +106,7 @@ class Record:
             "commit": commit(),
             "rebuild": shlex.join(self._command()),
         }
-        demonstrations = with_card(environments, episodes, self.seed, metadata)
+        demonstrations = with_metadata(environments, episodes, self.seed, metadata)
         demonstrations.save(self.out)
         console.print(describe(demonstrations), markup=False, highlight=False)
 

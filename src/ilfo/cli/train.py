@@ -23,8 +23,10 @@ from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.launch import RunSpec, load_best, resume, spec_of, start
+from ilfo.runs.launch import resume, start
+from ilfo.runs.loading import load_best
 from ilfo.runs.progress import Progress
+from ilfo.runs.spec import RunSpec, spec_of
 
 
 @dataclass(frozen=True)

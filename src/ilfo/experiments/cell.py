@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)

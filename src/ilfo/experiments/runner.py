@@ -17,8 +17,10 @@ from ilfo.experiments.sweeps.dynamics import CELLS as DYNAMICS
 from ilfo.experiments.sweeps.methods import CELLS as METHODS
 from ilfo.experiments.sweeps.tasks import CELLS as TASKS
 from ilfo.runs.directory import RunDirectory, RunError
-from ilfo.runs.launch import RunSpec, load_best, resume, spec_of, start
+from ilfo.runs.launch import resume, start
+from ilfo.runs.loading import load_best
 from ilfo.runs.machine import peak_memory, processor
+from ilfo.runs.spec import RunSpec, spec_of
 from ilfo.storage.atomic import atomic_write_text
 
 SWEEPS: dict[str, tuple[Cell, ...]] = {

@@ -16,7 +16,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import STALE, area, changed, marked, read_results
 from ilfo.experiments.runner import EPISODES
 from ilfo.rollouts.scores import random_return
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 LEAST = 2
 """Smallest number of seeds for a test."""

@@ -1,0 +1,41 @@
+"""Experts and their demonstrations: training an expert with the true reward, recording any policy,
+and controllers written by hand.
+
+`train_and_record` makes the bundled demonstrations. `find_actor` loads an ilfo agent, a
+Stable-Baselines3 model or a function as something that acts, and `play_actor` runs its episodes.
+"""
+
+from typing import TYPE_CHECKING
+
+from ilfo.common.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ilfo.experts.record import NoExpertError, train_and_record
+    from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
+    from ilfo.experts.sources import find_actor, play_actor
+    from ilfo.experts.train import Plan
+
+__all__ = [
+    "NoExpertError",
+    "Plan",
+    "find_actor",
+    "hold_cart",
+    "play_actor",
+    "record_scripted",
+    "swing_up",
+    "train_and_record",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "NoExpertError": "record",
+        "Plan": "train",
+        "find_actor": "sources",
+        "hold_cart": "scripted",
+        "play_actor": "sources",
+        "record_scripted": "scripted",
+        "swing_up": "scripted",
+        "train_and_record": "record",
+    },
+)

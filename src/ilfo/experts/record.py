@@ -1,4 +1,4 @@
-"""From a trained expert to a file of demonstrations with its card."""
+"""Training an expert and recording its demonstrations, with metadata on where they come from."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -23,32 +23,35 @@ from ilfo.storage.provenance import commit, versions
 
 
 class NoExpertError(ValueError):
-    """Training took all the samples it may and the return still falls short."""
+    """Training used all its samples without reaching the required return."""
 
 
 def train_and_record(
     task: Task, out: Path, seed: int, episodes: int, console: Console, plan: Plan | None = None
 ) -> None:
-    """Stop at the first policy that reaches the task's expert return, in its own streams and then
-    in 50 episodes more, and record it."""
+    """Train an expert for a task and save demonstrations of it to `out`.
+
+    Training stops at the first policy whose mean return reaches the task's expert return, in the
+    training rollouts and again in 50 further episodes.
+    """
     if out.exists():
         raise FileExistsError(f"{out} exists already; choose another file")
     plan = plan_for(task) if plan is None else plan
-    made, began, curve = factory(task.environment), time.perf_counter(), []
-    for progress in train(made.make, horizon=made.horizon, seed=seed, plan=plan):
+    env_factory, began, curve = factory(task.environment), time.perf_counter(), []
+    for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
         console.print(f"samples {progress.samples}  return {progress.stochastic_return:.1f}")
         curve.append([progress.samples, round(progress.stochastic_return, 2)])
         if progress.stochastic_return >= task.expert_return and _confirmed(
-            task, made, progress.policy, seed
+            task, env_factory, progress.policy, seed
         ):
             break
         if progress.samples >= plan.limit:
             best = max(value for _, value in curve)
             raise NoExpertError(
                 f"no expert for {task.name} within {plan.limit} samples: the best return was "
-                f"{best}, not {task.expert_return}; try another --seed"
+                f"{best}, but {task.expert_return} is required; try another --seed"
             )
-    card = {
+    metadata = {
         "task": task.name,
         "rebuild": f"ilfo expert train {task.name} --seed {seed} --episodes {episodes} --out FILE",
         "commit": commit(),
@@ -59,7 +62,9 @@ def train_and_record(
             "curve": thinned(curve),
         },
     }
-    demonstrations = record(made, progress.policy, seed=seed, episodes=episodes, card=card)
+    demonstrations = record(
+        env_factory, progress.policy, seed=seed, episodes=episodes, metadata=metadata
+    )
     demonstrations.save(out)
     console.print(
         f"recorded {episodes} trajectories, mean return {demonstrations.expert_return:.1f}"
@@ -67,17 +72,17 @@ def train_and_record(
 
 
 def thinned(curve: list[list[float]], points: int = 100) -> list[list[float]]:
-    """About as many of its points, the last among them."""
+    """About `points` points of a curve, including the last one."""
     kept = curve[:: max(len(curve) // points, 1)]
     return kept if kept[-1] == curve[-1] else [*kept, curve[-1]]
 
 
-def _confirmed(task: Task, made: Factory, policy: AbstractPolicy, seed: int) -> bool:
-    """A few streams that did well may have been lucky."""
+def _confirmed(task: Task, env_factory: Factory, policy: AbstractPolicy, seed: int) -> bool:
+    """Whether 50 new episodes reach the expert return too: the training rollouts may be lucky."""
     played = play(
-        made.make_many(10),
+        env_factory.make_many(10),
         HostPolicy.single(policy),
-        action_space(made.action_space),
+        action_space(env_factory.action_space),
         episodes=50,
         seed=seed,
         greedy=False,
@@ -86,13 +91,19 @@ def _confirmed(task: Task, made: Factory, policy: AbstractPolicy, seed: int) -> 
 
 
 def record(
-    made: Factory, policy: AbstractPolicy, *, seed: int, episodes: int, card: Mapping[str, Any]
+    env_factory: Factory,
+    policy: AbstractPolicy,
+    *,
+    seed: int,
+    episodes: int,
+    metadata: Mapping[str, Any],
 ) -> Demonstrations:
-    """The first episodes that the stochastic policy starts, with actions beside the states.
+    """Demonstrations of the stochastic policy, with actions.
 
-    `card` is what the file says of itself beyond what is measured here.
+    `metadata` is stored beside the returns, versions and other entries that are measured here.
     """
-    environments, actions = made.make_many(10), action_space(made.action_space)
+    environments = env_factory.make_many(10)
+    actions = action_space(env_factory.action_space)
     host = HostPolicy.single(policy)
     played = list(
         play(
@@ -106,21 +117,22 @@ def record(
         )
     )
     greedy = mean_return(play(environments, host, actions, episodes=episodes, seed=seed))
-    return with_card(made, played, seed, dict(card) | {"expert_return_greedy": greedy})
+    measured = {"expert_return_greedy": greedy}
+    return with_metadata(env_factory, played, seed, dict(metadata) | measured)
 
 
-def with_card(
-    made: Factory, played: Sequence[Episode], seed: int, card: Mapping[str, Any]
+def with_metadata(
+    env_factory: Factory, played: Sequence[Episode], seed: int, metadata: Mapping[str, Any]
 ) -> Demonstrations:
-    """Episodes as demonstrations that say where they come from."""
+    """Episodes as demonstrations; environment, returns and versions are added to the metadata."""
     returns = [float(episode.rewards.sum()) for episode in played]
     measured = {
-        "environment": made.name,
-        "horizon": made.horizon,
+        "environment": env_factory.name,
+        "horizon": env_factory.horizon,
         "seed": seed,
         "expert_return": float(np.mean(returns)),
         "expert_return_std": float(np.std(returns)),
-        "random_return": random_return(made.make(), episodes=len(played), seed=seed),
+        "random_return": random_return(env_factory.make(), episodes=len(played), seed=seed),
         "versions": versions(),
     }
     return Demonstrations.from_arrays(
@@ -128,5 +140,5 @@ def with_card(
         terminal=[episode.terminal for episode in played],
         actions=[episode.actions for episode in played],
         returns=returns,
-        metadata=dict(card) | measured,
+        metadata=dict(metadata) | measured,
     )

@@ -1,22 +1,18 @@
-"""Experts written by hand, for demonstrations that do something particular."""
-
-from collections.abc import Callable
+"""Experts written by hand, for demonstrations of a particular behaviour."""
 
 import gymnasium as gym
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.experts.sources import play_actor
+from ilfo.experts.sources import Actor, play_actor
 from ilfo.storage.provenance import versions
 
-Controller = Callable[[np.ndarray], int]
 
+def hold_cart(place: float) -> Actor:
+    """A linear controller for CartPole that balances the pole with the cart near x = `place`.
 
-def hold_cart(place: float) -> Controller:
-    """CartPole: balance the pole with the cart near `place`, by linear feedback.
-
-    To move the cart right, the pole has to lean right first: all gains have one sign. The error
-    in place is bounded so that a far place does not ask for a lean beyond the limit.
+    To move the cart right, the pole has to lean right first, so all gains have the same sign. The
+    error in position is clipped, so that a distant `place` does not require too large an angle.
     """
 
     def act(state: np.ndarray) -> int:
@@ -28,20 +24,20 @@ def hold_cart(place: float) -> Controller:
 
 
 def swing_up(state: np.ndarray) -> int:
-    """MountainCar: always push the way the car is going."""
+    """A controller for MountainCar that always pushes in the direction of the velocity."""
     return 2 if state[1] >= 0 else 0
 
 
 def record_scripted(
-    environment: gym.Env, act: Controller, *, episodes: int, seed: int
+    environment: gym.Env, act: Actor, *, episodes: int, seed: int
 ) -> Demonstrations:
-    """Whole episodes of a controller; states and returns, no actions."""
+    """Demonstrations of a controller: states and returns, no actions."""
     played = list(play_actor(environment, act, episodes=episodes, seed=seed))
     returns = [float(episode.rewards.sum()) for episode in played]
-    card = {"seed": seed, "expert_return": float(np.mean(returns)), "versions": versions()}
+    metadata = {"seed": seed, "expert_return": float(np.mean(returns)), "versions": versions()}
     return Demonstrations.from_arrays(
         [episode.states for episode in played],
         terminal=[episode.terminal for episode in played],
         returns=returns,
-        metadata=card,
+        metadata=metadata,
     )

@@ -1,4 +1,4 @@
-"""Anything that acts, as a source of demonstrations: ilfo agents, SB3 models, functions."""
+"""Policies to record demonstrations of: ilfo agents, Stable-Baselines3 models and functions."""
 
 import importlib
 import json
@@ -17,14 +17,14 @@ from ilfo.common.seeding import Purpose, stream_seed
 from ilfo.environments.factory import Factory
 from ilfo.rollouts.collect import observe
 from ilfo.rollouts.episodes import Episode
-from ilfo.runs.launch import load_agent, load_best
+from ilfo.runs.loading import load_agent, load_best
 
 Actor = Callable[[np.ndarray], Any]
-"""From an observation to an action, both as the environment has them."""
+"""A function from an observation to an action, both in the environment's own form."""
 
 
 def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) -> Iterator[Episode]:
-    """Whole episodes, each with a seed of its own."""
+    """Whole episodes of `act`, each with its own reset seed."""
     for number in range(episodes):
         observation, _ = environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))
         states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
@@ -37,22 +37,27 @@ def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) ->
 
 
 def executable(space: gym.Space, action: Any) -> Any:
-    """The action as the environment will execute it: inside its Box. Anything else is refused."""
+    """The action clipped to the bounds of a Box; ValueError if it does not fit the space."""
     if isinstance(space, gym.spaces.Box):
         try:
-            found = np.asarray(action, space.dtype)
+            array = np.asarray(action, space.dtype)
         except (TypeError, ValueError):
-            found = np.empty(0)
-        if found.shape == space.shape and np.isfinite(found).all():
-            return np.clip(found, space.low, space.high)
+            array = np.empty(0)
+        if array.shape == space.shape and np.isfinite(array).all():
+            return np.clip(array, space.low, space.high)
     elif action is not None and space.contains(action):
         return action
-    raise ValueError(f"the policy gave the action {action!r}, but the environment takes {space}")
+    raise ValueError(
+        f"the policy returned {action!r}, but the environment takes actions in {space}"
+    )
 
 
-def find_actor(source: str, made: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
-    """By what `source` says: a run directory, an agent's .npz, ALGORITHM:FILE.zip of
-    Stable-Baselines3, or package.module:function."""
+def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
+    """Load something that acts, for the environments of `env_factory`.
+
+    `source` is a run directory, an agent's .npz file, ALGORITHM:FILE.zip of Stable-Baselines3, or
+    package.module:function.
+    """
     path = Path(source)
     if path.is_dir():
         return _predicting(load_best(path), greedy)
@@ -60,7 +65,7 @@ def find_actor(source: str, made: Factory, *, seed: int = 0, greedy: bool = Fals
         return _predicting(load_agent(path), greedy)
     first, colon, rest = source.partition(":")
     if colon and rest.endswith(".zip"):
-        model = load_sb3(first, Path(rest), made)
+        model = load_sb3(first, Path(rest), env_factory)
         model.set_random_seed(seed)
         return _predicting(model, greedy)
     if colon:
@@ -72,28 +77,28 @@ def find_actor(source: str, made: Factory, *, seed: int = 0, greedy: bool = Fals
 
 
 def _function(source: str, module: str, name: str) -> Actor:
-    """Of any module that Python finds, also in the current folder."""
+    """A function of an importable module; the current folder is searched too."""
     sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module), name)
+        function = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"there is no function {source}: {error}") from error
     finally:
         sys.path.remove(os.getcwd())
-    if not callable(found):
-        raise ValueError(f"{source} is a {type(found).__name__}, not a function")
-    return found
+    if not callable(function):
+        raise ValueError(f"{source} is a {type(function).__name__}, not a function")
+    return function
 
 
 def _predicting(agent: Any, greedy: bool) -> Actor:
     return lambda observation: agent.predict(observation, deterministic=greedy)[0]
 
 
-def load_sb3(algorithm: str, path: Path, made: Factory) -> Any:
-    """A model of Stable-Baselines3 with its own MLP policy.
+def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
+    """Load a Stable-Baselines3 model with an MlpPolicy without unpickling anything.
 
-    Such a file holds pickles beside its weights. None of them is opened: what they say is taken
-    from the environment, or is not needed to act.
+    Such a file holds pickles beside its weights. They are not opened: their contents are taken
+    from the environment, or are not needed for acting.
     """
     with needed_from("sb3", f"reading {path}"):
         import stable_baselines3 as sb3
@@ -106,25 +111,26 @@ def load_sb3(algorithm: str, path: Path, made: Factory) -> Any:
         with zipfile.ZipFile(path) as archive:
             saved = json.loads(archive.read("data"))
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is no model of Stable-Baselines3: {error}") from error
+        raise ValueError(f"{path} is not a model of Stable-Baselines3: {error}") from error
     pickled = [
         name for name, value in saved.items() if isinstance(value, dict) and ":serialized:" in value
     ]
     known = {
         "policy_class": kind.policy_aliases["MlpPolicy"],
-        "observation_space": made.observation_space,
-        "action_space": made.action_space,
+        "observation_space": env_factory.observation_space,
+        "action_space": env_factory.action_space,
         "lr_schedule": _zero,
         "learning_rate": 0.0,
         "clip_range": _zero,
         "train_freq": 1,
     }
-    given = {name: known.get(name) for name in pickled}
+    replacements = {name: known.get(name) for name in pickled}
     try:
-        return kind.load(path, custom_objects=given, device="cpu")
+        return kind.load(path, custom_objects=replacements, device="cpu")
     except (RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{path} cannot be read as {algorithm} with an MlpPolicy for {made.name}: {error}"
+            f"{path} cannot be read as {algorithm} with an MlpPolicy for {env_factory.name}: "
+            f"{error}"
         ) from error
 
 

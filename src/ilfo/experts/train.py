@@ -1,4 +1,4 @@
-"""Training experts: the project's planner on real rollouts and the true reward."""
+"""Training experts with the planner of MobILE, on real rollouts and the true reward."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,34 +30,34 @@ class Plan:
     planner: AbstractPlanner = TRPO()
     policy: MLPPolicy = MLPPolicy()
     streams: int = 16
-    """Streams per iteration, each of one horizon."""
+    """Parallel environments, each stepped for one horizon per iteration."""
     normalise: bool = True
-    """Scale observations by the mean and deviation of all that were seen so far."""
+    """Normalise observations by the mean and standard deviation of all observations so far."""
     limit: int = 5_000_000
-    """Samples after which an expert that is not good enough is given up."""
+    """Environment steps after which training is given up."""
 
 
 def plan_for(task: Task) -> Plan:
-    """Of about 6,400 samples per iteration, and at least 16 streams to judge a policy by."""
+    """A plan with about 6,400 environment steps per iteration, in at least 16 environments."""
     planner = TRPO(kl=task.expert_kl, critic=GAECritic(plan=Passes(10, 256)))
     return Plan(planner, streams=max(16, 6400 // task.horizon))
 
 
 class ExpertProgress(NamedTuple):
-    """A policy on its way to an expert."""
+    """One iteration of training an expert."""
 
     iteration: int
     samples: int
-    """Taken so far, those of this policy included."""
+    """Environment steps so far, including those of this iteration."""
     stochastic_return: float
-    """Of the first episode of each of its streams."""
+    """Mean return of the first episode of each stream."""
     policy: AbstractPolicy
 
 
 def train(
     make: Callable[[], gym.Env], *, horizon: int, seed: int, plan: Plan
 ) -> Iterator[ExpertProgress]:
-    """Improve without end; the caller stops when the return suffices."""
+    """Train without end, yielding every iteration; the caller stops when the return suffices."""
     environments = [make() for _ in range(plan.streams)]
     actions = action_space(environments[0].action_space)
     dim = state_dim(environments[0].observation_space)
@@ -94,15 +94,18 @@ def train(
 
 
 def first_return(rollout: Rollout, rewards: np.ndarray) -> float:
-    """Mean return of the episodes that streams of one horizon begin with: each comes to its end,
-    whatever its length, so that none is preferred."""
+    """Mean return of the first episode of each stream.
+
+    In a stream of one horizon the first episode is always complete, so that short episodes are not
+    preferred.
+    """
     ends = rollout.terminal | rollout.truncated
     first = np.cumsum(ends, axis=1) - ends == 0
     return float((rewards * first).sum(1).mean())
 
 
 class RunningScale:
-    """Mean and deviation of all states seen."""
+    """Mean and standard deviation of all states so far."""
 
     def __init__(self, dim: int):
         self.count, self.total, self.squares = 0, np.zeros(dim), np.zeros(dim)
@@ -116,11 +119,11 @@ class RunningScale:
     @property
     def normaliser(self) -> Normaliser:
         mean = self.total / self.count
-        deviation = np.sqrt(np.maximum(self.squares / self.count - mean**2, 1e-8))
-        return Normaliser(jnp.asarray(mean, jnp.float32), jnp.asarray(deviation, jnp.float32))
+        std = np.sqrt(np.maximum(self.squares / self.count - mean**2, 1e-8))
+        return Normaliser(jnp.asarray(mean, jnp.float32), jnp.asarray(std, jnp.float32))
 
 
 def rescaled(state: PlannerState, normaliser: Normaliser) -> PlannerState:
-    """The same networks on newly scaled observations."""
+    """The same networks with another normaliser of their observations."""
     where = lambda s: (s.policy.normaliser, s.critic.critic.normaliser)
     return eqx.tree_at(where, state, (normaliser, normaliser))

@@ -1,9 +1,8 @@
 """Trajectories of a policy, in the real environment and in a learned model.
 
-`collect.collect` takes a fixed number of environment steps for training, `play` runs whole
-episodes for evaluation, and `World` is a learned environment to imagine trajectories in. Scores
-compare returns with the expert's, and `prediction_errors` compares a model's predictions with real
-episodes.
+`collect.collect` takes a fixed number of environment steps for training, `play` runs whole episodes
+for evaluation, and `World` is a learned environment to imagine trajectories in. `score` compares a
+return with the expert's, and `prediction_errors` a model's predictions with real episodes.
 """
 
 from typing import TYPE_CHECKING

@@ -1,0 +1,45 @@
+"""Training runs that leave a directory behind: starting, resuming, recording and loading them.
+
+`RunSpec` says what to train, `start` trains it into a new run directory and `resume` continues from
+the last checkpoint. `load_best` and `load_agent` load what was trained. `RunDirectory` reads and
+writes the files of a run.
+"""
+
+from typing import TYPE_CHECKING
+
+from ilfo.common.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ilfo.runs.csv_tables import RunError
+    from ilfo.runs.directory import RunDirectory
+    from ilfo.runs.launch import TrainingError, resume, start
+    from ilfo.runs.loading import load_agent, load_best
+    from ilfo.runs.progress import Progress
+    from ilfo.runs.spec import RunSpec
+
+__all__ = [
+    "Progress",
+    "RunDirectory",
+    "RunError",
+    "RunSpec",
+    "TrainingError",
+    "load_agent",
+    "load_best",
+    "resume",
+    "start",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Progress": "progress",
+        "RunDirectory": "directory",
+        "RunError": "csv_tables",
+        "RunSpec": "spec",
+        "TrainingError": "launch",
+        "load_agent": "loading",
+        "load_best": "loading",
+        "resume": "launch",
+        "start": "launch",
+    },
+)

@@ -1,7 +1,7 @@
-"""The tables of a run: CSV files of numbers, in which a line counts once its line break is written.
+"""The CSV tables of a run, which survive a killed process.
 
-The first row sets the columns. A number comes back exactly as it was; what a kill left half-written
-is not read, and `cut_back` removes it.
+The first row sets the columns. Numbers are read back exactly as they were written. A line without
+its line break is incomplete: it is not read, and `remove_rows_after` deletes it.
 """
 
 import os
@@ -18,10 +18,11 @@ CsvRow = Mapping[str, Any]
 
 
 class RunError(ValueError):
-    """A run directory that cannot be used as asked."""
+    """A run directory cannot be read, written or resumed."""
 
 
 def append_rows(path: Path, rows: Sequence[CsvRow]) -> None:
+    """Append rows and flush them to disk."""
     columns, header = _columns(path), ""
     if not columns:
         columns = _checked_columns(path, rows[0])
@@ -30,17 +31,19 @@ def append_rows(path: Path, rows: Sequence[CsvRow]) -> None:
     with open(path, "ab") as file:
         file.write(text.encode("utf-8"))
         file.flush()
-        # A checkpoint on disk is only worth something with the rows that led to it.
+        # The rows must be on disk before the checkpoint that follows them.
         os.fsync(file.fileno())
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All complete rows."""
     header, *lines = _complete_lines(path) or [""]
     columns = header.split(",")
     return [_parse(path, number, columns, line) for number, line in enumerate(lines, start=2)]
 
 
-def cut_back(path: Path, iteration: int) -> None:
+def remove_rows_after(path: Path, iteration: int) -> None:
+    """Delete the rows of later iterations and an incomplete last line."""
     if not path.exists():
         return
     header, *lines = _complete_lines(path) or [""]
@@ -57,14 +60,16 @@ def _columns(path: Path) -> list[str]:
         header = file.readline()
         file.seek(-1, os.SEEK_END)
         if file.read() != b"\n":
-            raise RunError(f"{path} ends in a half-written line; call cut_back before appending")
+            raise RunError(f"{path} ends in an incomplete line; call remove_rows_after first")
     return header.decode("utf-8").rstrip("\n").split(",")
 
 
 def _checked_columns(path: Path, row: CsvRow) -> list[str]:
     for column in row:
         if not re.fullmatch(r'[^,"\r\n]+', column):
-            raise RunError(f"{path}: {column!r} cannot name a column: no comma, quote, line break")
+            raise RunError(
+                f"{path}: {column!r} cannot name a column; leave out commas, quotes and line breaks"
+            )
     return list(row)
 
 
@@ -106,7 +111,7 @@ def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, 
             return row
     except (ValueError, KeyError):
         pass
-    raise RunError(f"{path}, line {number}: {line!r} is no row of the columns {columns}")
+    raise RunError(f"{path}, line {number}: {line!r} is not a row of the columns {columns}")
 
 
 def _number(cell: str) -> int | float | None:

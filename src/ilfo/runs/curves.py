@@ -1,4 +1,4 @@
-"""The learning-curve picture of a run (extra `report`)."""
+"""The figure of learning curves of a run; needs the extra `report`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,9 +8,11 @@ import numpy as np
 
 
 def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, path: Path) -> bool:
-    """Returns and MMD against online samples, mean and range over seeds; of a method that takes
-    none, returns and losses against iterations. False without matplotlib: the numbers are in
-    metrics.csv anyway."""
+    """Draw returns and MMD against environment steps, as mean and range over seeds.
+
+    For a method that takes no environment steps, returns and losses against iterations. Returns
+    False if matplotlib is not installed; the numbers are in metrics.csv in any case.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -36,7 +38,7 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
     left.set(ylabel="true return (not seen in training)")
     for axes in (left, right):
         axes.set(xlabel="online samples" if online else "iterations")
-        if axes.has_data():  # an empty legend is a warning
+        if axes.has_data():  # matplotlib warns about an empty legend
             axes.legend()
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -1,12 +1,12 @@
-"""The directory that a training run leaves behind.
+"""The directory of a training run and its files.
 
-config.json     everything needed to build the run again
-metrics.csv     one row per iteration and seed; equal bits on the same machine
-timings.csv     the same for wall-clock values, which never repeat
+config.json     everything needed to repeat the run
+metrics.csv     one row per iteration and seed; the same bits every time on the same machine
+timings.csv     wall-clock times of every iteration
 last.npz        checkpoint of the last iteration, from which a run resumes
-best.npz        checkpoint of the policy that was chosen
-summary.json    written at the end, for other programs
-.lock           held while a process writes here; the system frees it when the process dies
+best.npz        checkpoint of the selected policy
+summary.json    final scores, written at the end
+.lock           locked while a process writes here; the system unlocks it when the process ends
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, cut_back, read_rows
+from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, read_rows, remove_rows_after
 from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
 
 TABLES = ("metrics", "timings")
@@ -28,7 +28,7 @@ CHECKPOINTS = ("last", "best")
 
 
 class RunDirectory:
-    """Made by `create` or `open`; a context manager that gives the lock back."""
+    """A run directory, opened by `create` or `open`; a context manager that releases its lock."""
 
     def __init__(self, path: Path, config: dict[str, Any], lock: BinaryIO | None):
         self.path = path
@@ -37,14 +37,14 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any]) -> "RunDirectory":
-        """A new run directory, open for writing; `config` is a JSON-able dict."""
+        """Create a run directory and open it for writing; `config` must be JSON-compatible."""
         path = Path(path)
         text = _config_text(config)
         _check_unused(path)
         path.mkdir(parents=True, exist_ok=True)
         lock = _lock(path)
         try:
-            _check_unused(path)  # again: another process may have been quicker
+            _check_unused(path)  # again: another process may have created it meanwhile
             remove_leftovers(path)
             atomic_write_text(path / "config.json", text)
         except BaseException:
@@ -54,7 +54,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], write: bool = False) -> "RunDirectory":
-        """An existing run directory; only with `write` is it locked and may be changed."""
+        """Open an existing run directory; `write` locks it and allows changes."""
         path = Path(path)
         config = _read_config(path)
         lock = _lock(path) if write else None
@@ -63,6 +63,7 @@ class RunDirectory:
         return cls(path, config, lock)
 
     def close(self) -> None:
+        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -75,22 +76,23 @@ class RunDirectory:
 
     @property
     def config(self) -> dict[str, Any]:
+        """The content of config.json."""
         return self._config
 
     def update_config(self, changes: Mapping[str, Any]) -> None:
-        """Replace entries of the configuration, on disk first."""
+        """Replace entries of config.json."""
         self._check_writable()
         text = _config_text(self._config | dict(changes))
         atomic_write_text(self.path / "config.json", text)
         self._config = json.loads(text)
 
     def path_of(self, checkpoint: str) -> Path:
-        """Where the checkpoint "last" or "best" lies."""
+        """Path of the checkpoint "last" or "best"."""
         _check_choice("checkpoint", checkpoint, CHECKPOINTS)
         return self.path / f"{checkpoint}.npz"
 
     def append(self, name: str, rows: CsvRow | Sequence[CsvRow]) -> None:
-        """Add one row, or several, to "metrics" or "timings"; the first row sets the columns.
+        """Append one row, or several, to "metrics" or "timings"; the first row sets the columns.
 
         A cell is a number or None (an empty cell); a bool is written as 0 or 1. Every row has an
         integer "iteration".
@@ -101,26 +103,20 @@ class RunDirectory:
             append_rows(self._table(name), rows)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """All complete rows, with ints as int, floats exactly as they were, empty cells None."""
+        """All complete rows of "metrics" or "timings"; empty cells are None."""
         return read_rows(self._table(name))
 
-    def cut_back(self, iteration: int) -> None:
-        """Remove the rows after `iteration` and half-written lines, from both tables."""
+    def remove_rows_after(self, iteration: int) -> None:
+        """Delete the rows of later iterations and incomplete lines from both tables."""
         self._check_writable()
         for name in TABLES:
-            cut_back(self._table(name), iteration)
+            remove_rows_after(self._table(name), iteration)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write `summary.json`; NumPy and JAX values become plain, nan and inf become null."""
+        """Write summary.json; arrays become lists, nan and inf become null."""
         self._check_writable()
         text = json.dumps(_plain(summary), indent=1, allow_nan=False)
         atomic_write_text(self.path / "summary.json", text + "\n")
-
-    def read_summary(self) -> dict[str, Any]:
-        path = self.path / "summary.json"
-        if not path.is_file():
-            raise RunError(f"{self.path} has no summary.json yet; finish it with `ilfo resume`")
-        return _read_json(path)
 
     def _table(self, name: str) -> Path:
         _check_choice("table", name, TABLES)
@@ -128,7 +124,7 @@ class RunDirectory:
 
     def _check_writable(self) -> None:
         if self._lock is None:
-            raise RunError(f"{self.path} is closed or open for reading; open it with write=True")
+            raise RunError(f"{self.path} is not open for writing; open it with write=True")
 
 
 def _lock(path: Path) -> BinaryIO:
@@ -146,10 +142,10 @@ def _lock(path: Path) -> BinaryIO:
 def _check_unused(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise RunError(f"{path} is a file; choose another --out")
-    # A lock or a temporary file alone is a run that died before it had a config.
+    # A lock or a temporary file alone is left by a process that died before writing a config.
     if path.is_dir() and any(e.name != ".lock" and not is_temporary(e) for e in path.iterdir()):
         raise RunError(
-            f"{path} is in use: it is not empty; choose another --out, or continue the run there "
+            f"{path} is in use: it is not empty; choose another --out, or continue the run in it "
             "with `ilfo resume`"
         )
 
@@ -163,7 +159,7 @@ def _config_text(config: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(config), indent=1, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:
-        raise RunError(f"the config of a run must be made of JSON values: {error}") from error
+        raise RunError(f"the config of a run must be JSON-compatible: {error}") from error
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Threads, devices and the compilation cache: set by commands, never on import.
+"""Threads, devices and the compilation cache; set by commands, never on import.
 
-All three are part of 'the same machine' for bit-identical results, so a run records them.
+Results are only bit-identical for the same threads and devices, so a run records them.
 """
 
 import os
@@ -12,9 +12,9 @@ import jax
 
 
 def set_up(devices: int | None = None) -> dict[str, int]:
-    """Use one host device per core, and keep compiled code for the next run.
+    """Use one JAX device per core and cache compiled code on disk.
 
-    Must come before the first computation. Returns what a run records.
+    Call it before the first computation. Returns the numbers of threads and devices.
     """
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     devices = devices or threads or 1
@@ -25,7 +25,7 @@ def set_up(devices: int | None = None) -> dict[str, int]:
 
 
 def cache_directory() -> Path:
-    """Compiled code is executable: the directory belongs to the user alone, never to a run."""
+    """Folder of compiled code, readable and writable by the user alone, since code is executed."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     path = Path(base) / "ilfo" / "compiled"
     path.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def cache_directory() -> Path:
 
 
 def peak_memory() -> float | None:
-    """GiB that this process has held at most; None where the system does not tell."""
+    """Peak memory of this process in GiB; None if the system does not report it."""
     try:
         import resource
     except ImportError:
@@ -44,7 +44,7 @@ def peak_memory() -> float | None:
 
 
 def processor() -> str:
-    """What the processor calls itself, or its kind where the system does not tell."""
+    """Model name of the processor, or its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

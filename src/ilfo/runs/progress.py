@@ -14,20 +14,6 @@ from rich.text import Text
 
 from ilfo.agents.callbacks import Callback
 
-_SHOWN = {
-    "mmd": "MMD to expert",
-    "model_loss": "model loss",
-    "bonus": "bonus",
-    "measured_return": "return",
-    "held_out_loss": "held-out loss",
-    "inverse_accuracy": "inverse accuracy",
-    "coverage": "coverage",
-    "classifier_accuracy": "classifier accuracy",
-    "remap_accuracy": "remapping accuracy",
-    "kl": "KL",
-}
-"""What is shown of a log, where it has it."""
-
 
 class Progress(Callback):
     """A live bar on a terminal, one plain line per iteration anywhere else."""
@@ -40,16 +26,16 @@ class Progress(Callback):
     def on_start(self, agent: Any) -> None:
         self._first = None
         if self.console.is_terminal and not self.console.is_dumb_terminal:
-            self._live = Live(_bar({}, "-"), console=self.console)
+            self._live = Live(_bar({}, "", "-"), console=self.console)
             self._live.start()
 
     def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> None:
         self._first = dict(log) if self._first is None else self._first
-        left = _time_left(self._first, log)
+        left, values = _time_left(self._first, log), _values(agent.method.shown, log)
         if self._live is not None:
-            self._live.update(_bar(log, left), refresh=True)
+            self._live.update(_bar(log, values, left), refresh=True)
         else:
-            line = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  {_values(log)}"
+            line = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  {values}"
             self.console.print(
                 f"{line}  left {left}", markup=False, highlight=False, soft_wrap=True
             )
@@ -60,18 +46,19 @@ class Progress(Callback):
             self._live = None
 
 
-def _bar(log: Mapping[str, Any], left: str) -> Group:
+def _bar(log: Mapping[str, Any], values: str, left: str) -> Group:
     head = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  left {left}"
     bar = ProgressBar(
         total=_mean(log, "total_timesteps") or 1.0, completed=_mean(log, "online_samples") or 0.0
     )
-    # Without colours the bar stops where it is filled, and only padding ends its line.
-    return Group(Text(head), Padding(bar, 0), Text(_values(log)))
+    # Without colours the bar ends where it is filled, and only padding fills its line.
+    return Group(Text(head), Padding(bar, 0), Text(values))
 
 
-def _values(log: Mapping[str, Any]) -> str:
+def _values(shown: Mapping[str, str], log: Mapping[str, Any]) -> str:
+    """The metrics that the method shows, with their labels."""
     return "  ".join(
-        f"{label} {_short(_mean(log, key))}" for key, label in _SHOWN.items() if key in log
+        f"{label} {_short(_mean(log, key))}" for key, label in shown.items() if key in log
     )
 
 
@@ -94,12 +81,12 @@ def _whole(log: Mapping[str, Any], key: str) -> str:
 
 
 def _time_left(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
-    # The pace since the first iteration seen: compiling, and what a resumed run did before,
-    # say nothing about the iterations to come.
+    # Measured since the first iteration of this process: compiling, and the iterations before a
+    # resume, say nothing about the time of the remaining iterations.
     seconds = _number(log, "seconds") - _number(first, "seconds")
     samples = _number(log, "online_samples") - _number(first, "online_samples")
-    to_come = _number(log, "total_timesteps") - _number(log, "online_samples")
-    left = to_come * seconds / samples if samples > 0 else math.nan
+    remaining = _number(log, "total_timesteps") - _number(log, "online_samples")
+    left = remaining * seconds / samples if samples > 0 else math.nan
     return str(timedelta(seconds=round(max(left, 0.0)))) if math.isfinite(left) else "-"
 
 

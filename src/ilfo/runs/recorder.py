@@ -1,7 +1,7 @@
-"""A callback that leaves a run directory behind: metrics, timings, checkpoints, summary, picture.
+"""The callback that writes a run directory: metrics, timings, checkpoints, summary and figure.
 
-The rows of an iteration are written before its checkpoint. Whenever the process dies, resuming
-from the checkpoint and cutting both tables back to it loses at most one iteration.
+The rows of an iteration are written before its checkpoint. If the process dies, `resume` removes
+the rows after the last checkpoint, so that at most one iteration is lost.
 """
 
 import math
@@ -21,13 +21,17 @@ from ilfo.runs.curves import draw_curves
 from ilfo.runs.directory import RunDirectory
 
 CURVE_EPISODES = 10
+"""Evaluation episodes per iteration."""
 FINAL_EPISODES = 50
+"""Evaluation episodes of the selected policies."""
 
 
 class Recorder(Callback):
+    """Writes the files of a run while an agent learns."""
+
     def __init__(self, run: RunDirectory, facts: Mapping[str, Any], every: int = 1):
-        """`facts` go into the summary as they are; returns are measured every `every`
-        iterations, on steps that do not count as online samples."""
+        """`facts` are copied to the summary. Policies are evaluated every `every` iterations, on
+        environment steps that do not count as online samples."""
         self.run, self.facts, self.every = run, dict(facts), every
         self._spent = {"evaluate": 0.0, "save": 0.0}
         self._before: dict[str, float] = {}
@@ -41,7 +45,7 @@ class Recorder(Callback):
         evaluated = time.perf_counter()
         self.run.append("metrics", rows)
         self.run.append("timings", self._timing(agent, evaluated - began))
-        # the last comes last: a run killed between the two repeats the iteration, and the choice
+        # "last" is saved last: a run killed before that repeats the iteration and the selection
         if _chosen_at(agent) != self._chosen:
             self._chosen = _chosen_at(agent)
             agent.save(self.run.path_of("best"), overwrite=True)
@@ -60,14 +64,14 @@ class Recorder(Callback):
             policy = one_seed(agent.state.policy, index)
             for name, greedy in (("greedy_return", True), ("stochastic_return", False)):
                 row[name] = _measure(agent, policy, index, greedy, CURVE_EPISODES)
-        kept = {name: log.get(name) for name in agent.method.metrics}
+        logged = {name: log.get(name) for name in agent.method.metrics}
         return row | {
-            name: None if value is None else float(value[index]) for name, value in kept.items()
+            name: None if value is None else float(value[index]) for name, value in logged.items()
         }
 
     def _timing(self, agent: Agent, evaluate: float) -> dict[str, Any]:
-        """Seconds of this iteration, the first with all that came before it; saving is booked on
-        the next one's row."""
+        """Seconds of this iteration; the first one includes everything before it. The time of
+        saving is in the row of the next iteration."""
         spent = {name: agent.seconds[name] - self._before.get(name, 0.0) for name in agent.seconds}
         self._before = dict(agent.seconds)
         return (
@@ -80,7 +84,7 @@ class Recorder(Callback):
         )
 
     def finish(self, agent: Agent) -> dict[str, Any]:
-        """Score the chosen policies, write summary and picture; the summary is returned."""
+        """Evaluate the selected policies, write summary and figure, and return the summary."""
         began = time.perf_counter()
         demonstrations = agent.demonstrations
         chance = demonstrations.random_return
@@ -93,8 +97,8 @@ class Recorder(Callback):
             "env": agent.factory.name,
             "method": agent.method.name,
             "demonstrations": {
-                "trajectories": demonstrations.count(),
-                "states": demonstrations.states_count,
+                "trajectories": agent.survey.trajectories,
+                "states": agent.survey.states,
             },
             "online_samples": agent.online_samples,
             "expert_return": expert,
@@ -119,13 +123,13 @@ class Recorder(Callback):
             for selection in agent.method.selections
         )
         del first["rule"]
-        found = {"seed": agent.seeds[index]} | first
-        return found | {"alternatives": others} if others else found
+        result = {"seed": agent.seeds[index]} | first
+        return result | {"alternatives": others} if others else result
 
     def _chosen_by(
         self, agent: Agent, selection: Selection, index: int, expert, chance
     ) -> dict[str, Any]:
-        """Scores of the policy that this rule chose."""
+        """Scores of the policy that this rule selected."""
         choice = agent.choice(selection.rule)
         policy = one_seed(choice.policy, index)
         greedy = _measure(agent, policy, index, True, FINAL_EPISODES)

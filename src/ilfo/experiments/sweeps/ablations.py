@@ -16,7 +16,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
 from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 PLACE = 1.0
 

@@ -6,7 +6,7 @@ All other settings are those of the default preset. The row for the ensemble is 
 
 from ilfo.agents.registry import DYNAMICS
 from ilfo.experiments.cell import Cell
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 CELLS = tuple(
     Cell(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.sweeps.tasks import CELLS as TASKS
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 DISCRETE = ("cartpole", "reacher", "cartpole-stochastic")
 CONTINUOUS = ("hopper", "walker2d")

@@ -10,7 +10,7 @@
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.experiments.cell import Cell
 from ilfo.methods.paper import PAPER
-from ilfo.runs.launch import RunSpec
+from ilfo.runs.spec import RunSpec
 
 SAMPLES_BETWEEN = 8_000
 """Approximate number of environment steps between two points of a learning curve."""

@@ -1,0 +1,152 @@
+"""What a training run trains: the record `RunSpec`, and changes of settings by NAME=VALUE."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ilfo.agents.agent import Agent
+from ilfo.agents.registry import COMPONENTS
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.npz import PartlyWithoutActions
+from ilfo.environments.factory import Environment
+from ilfo.environments.tasks import find_task
+from ilfo.methods import METHODS
+from ilfo.methods.presets import find_settings
+from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.storage import config
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything needed to repeat a run: method, task or environment, demonstrations, budget."""
+
+    method: str = "mobile"
+    """Name of the method, one of `ilfo.methods.METHODS`."""
+    task: str | None = "cartpole"
+    """Name of a task, or None for an environment of your own."""
+    env: str | None = None
+    """Gymnasium id, if there is no task."""
+    demos: str | None = None
+    """File or folder of demonstrations; None for those bundled with the task."""
+    trajectories: int | None = None
+    """Number of trajectories to use; None for the task's number, or all in `demos`."""
+    horizon: int | None = None
+    """Maximum length of an episode; None for the environment's time limit."""
+    seeds: int = 1
+    """Number of seeds, trained in parallel."""
+    first_seed: int = 0
+    """The first seed."""
+    total_timesteps: int | None = None
+    """Environment steps per seed; None for the task's budget."""
+    preset: str = "default"
+    """Name of the preset."""
+    changes: tuple[str, ...] = ()
+    """Settings that differ from the preset, as NAME=VALUE."""
+
+    def __post_init__(self):
+        if self.method not in METHODS:
+            raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
+        if self.seeds < 1:
+            raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
+        if self.task is None and self.env is None:
+            raise ValueError("no environment is given; use --task, or --env with --demos")
+        acts = METHODS[self.method].method.needs.environment
+        if acts and self.task is None and self.total_timesteps is None:
+            raise ValueError("no number of environment steps is given; use --total-timesteps")
+
+    def agent(self) -> Agent:
+        """A new, untrained agent."""
+        return METHODS[self.method](
+            self.environment(),
+            self.demonstrations(),
+            self.settings(),
+            seeds=range(self.first_seed, self.first_seed + self.seeds),
+            horizon=self.horizon,
+        )
+
+    def environment(self) -> Environment:
+        """The id of the environment."""
+        return find_task(self.task).environment if self.task else str(self.env)
+
+    def demonstrations(self, *, states_only: bool = False) -> Demonstrations:
+        """The demonstrations, with actions only if the method needs them; with `states_only` no
+        actions are read in any case."""
+        if self.demos is None and self.task is None:
+            raise ValueError("an environment needs demonstrations; give both --env and --demos")
+        if self.demos is None:
+            actions = METHODS[self.method].method.needs.actions and not states_only
+            return find_task(str(self.task)).load(self.trajectories, actions=actions)
+        loaded = Demonstrations.load(self.demos) if states_only else self._load(self.demos)
+        return loaded if self.trajectories is None else loaded.take(self.trajectories)
+
+    def _load(self, demos: str) -> Demonstrations:
+        needs = METHODS[self.method].method.needs
+        try:
+            return Demonstrations.load(demos, actions=needs.actions)
+        except PartlyWithoutActions:
+            raise
+        except ValueError:
+            if needs.actions:  # a clearer error if only the actions are missing
+                needs.restrict(self.method, Demonstrations.load(demos))
+            raise
+
+    def settings(self) -> Any:
+        """The settings of the preset with the changes applied."""
+        task = find_task(self.task) if self.task else None
+        settings = find_settings(self.preset, self.method, task)
+        for change in self.changes:
+            settings = apply_change(settings, change)
+        return settings
+
+    @property
+    def budget(self) -> int | None:
+        """Environment steps per seed; None for a method that takes no steps."""
+        if self.total_timesteps is not None or not METHODS[self.method].method.needs.environment:
+            return self.total_timesteps
+        return find_task(str(self.task)).budget
+
+
+def apply_change(settings: Any, change: str) -> Any:
+    """The settings with one change applied, such as `planner.kl=0.02` or `planner=PPO`.
+
+    A component that wraps another, such as `discriminator=ConstantCost`, wraps the present one.
+    """
+    name, equals, text = change.partition("=")
+    if not equals:
+        raise ValueError(f"the change {change!r} has no '='; expected NAME=VALUE")
+    if text in COMPONENTS:
+        return config.override(settings, name, _component(text, config.lookup(settings, name)))
+    return config.override(settings, name, _value(text))
+
+
+def _component(name: str, present: Any) -> Any:
+    kind = COMPONENTS[name]
+    try:
+        return kind(wrapped=present) if "wrapped" in kind.__dataclass_fields__ else kind()
+    except TypeError as error:
+        raise ValueError(f"{name} cannot be chosen by its name alone: {error}") from error
+
+
+def _value(text: str) -> Any:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def spec_of(run: RunDirectory) -> RunSpec:
+    """The spec that is recorded in a run directory."""
+    try:
+        recorded = dict(run.config.get("spec") or run.config["order"])  # its name in old runs
+        return RunSpec(**recorded | {"changes": tuple(recorded["changes"])})
+    except (KeyError, TypeError) as error:
+        raise RunError(
+            f"{run.path / 'config.json'} does not say what was trained ({error}); it is not a "
+            "training run, or was made by another version of ilfo"
+        ) from error
+
+
+def to_json(spec: RunSpec) -> dict[str, Any]:
+    """The spec as a dict for `config.json`, with the budget filled in."""
+    return asdict(spec) | {"total_timesteps": spec.budget, "changes": list(spec.changes)}
