@@ -4,6 +4,7 @@
 their policies did was written down with that commit.
 """
 
+import shutil
 from pathlib import Path
 
 import jax
@@ -46,11 +47,12 @@ def test_its_run_directory_can_be_read_and_played(method):
     (episode,) = agent.play(agent.policy(), episodes=1, seed=0)
     assert 1 <= len(episode.rewards) <= 20
     run = RunDirectory.open(RECORDED / method)
-    assert spec_of(run).settings() == agent.settings
-    assert run.rows("metrics")[-1]["online_samples"] == agent.online_samples
+    spec = spec_of(run)
+    assert (spec.method, spec.task, spec.trajectories) == (method, "cartpole", 3)
+    assert agent.online_samples in [row["online_samples"] for row in run.rows("metrics")]
 
 
-def test_it_is_not_resumed_by_other_code():
-    run = RunDirectory.open(RECORDED / "mobile")
-    with pytest.raises(RunError, match="was made (by|with)"):
-        resume(run.path, run.config["machine"])
+def test_it_is_not_resumed_by_other_code(tmp_path):
+    copy = shutil.copytree(RECORDED / "mobile", tmp_path / "run")
+    with pytest.raises(RunError, match=r"was made (by|with)"):
+        resume(copy, RunDirectory.open(copy).config["machine"])
