@@ -32,6 +32,7 @@ NONE = "–"
 """Where there is no number."""
 FEW = 3
 """Seeds below which an interval says nothing."""
+EARLIER = f"\\{STALE} measured with earlier settings."
 
 TITLES = {
     "cartpole": "CartPole",
@@ -136,14 +137,16 @@ def front_page() -> None:
                 PUBLISHED.get((task, "mobile"), NONE),
             )
         )
-    _print_summary(rows)
+    print(f"\n{as_markdown(rows)}\n")
+    if _any_stale(rows):
+        print(f"{EARLIER}\n")
 
 
 def tasks() -> None:
     """MobILE on the paper's tasks, beside its references."""
     header = (
         "task",
-        "demonstrations",
+        "demos",
         "target",
         "greedy score",
         "samples",
@@ -168,7 +171,7 @@ def _task_row(task: str, title: str, cell: str) -> tuple[str, ...]:
         _samples("tasks", cell),
         _greedy("tasks", f"{cell}-no-bonus"),
         _greedy("tasks", f"{cell}-constant"),
-        _best("tasks", cell),
+        _best("tasks", cell).partition(" ")[0],
         PUBLISHED.get((task, "mobile"), NONE),
     )
 
@@ -276,14 +279,18 @@ def _found(where: str, name: str) -> list[dict[str, Any]]:
 
 
 def _print(rows: Sequence[Sequence[str]], note: str | None = None) -> None:
-    print(f"\n{as_markdown(rows)}\n")
+    """The class is for the site's style sheet."""
+    print(f'<div class="numbers" markdown="1">\n\n{as_markdown(rows)}\n\n</div>\n')
     if note:
         print(f"{note}\n")
 
 
 def _print_summary(rows: Sequence[Sequence[str]]) -> None:
-    marked = any(entry.endswith(STALE) for row in rows[1:] for entry in row)
-    _print(rows, f"\\{STALE} measured with earlier settings." if marked else None)
+    _print(rows, EARLIER if _any_stale(rows) else None)
+
+
+def _any_stale(rows: Sequence[Sequence[str]]) -> bool:
+    return any(entry.endswith(STALE) for row in rows[1:] for entry in row)
 
 
 def _dense(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
