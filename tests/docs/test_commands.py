@@ -15,9 +15,9 @@ FENCE = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```", re.M | re.S)
 
 
 def shown() -> list[str]:
-    """In fenced blocks without a language, one per line; each once."""
+    """In fenced blocks without a language, one per line; each once, without its comment."""
     lines = [
-        line.strip()
+        line.partition(" #")[0].strip()
         for page in PAGES
         for block in FENCE.findall(page.read_text())
         for line in block.replace("\\\n", " ").splitlines()
@@ -38,4 +38,4 @@ def test_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> No
         return Parsed()
 
     monkeypatch.setattr(tyro, "cli", parse_only)
-    main(shlex.split(line, comments=True)[1:])
+    main(shlex.split(line)[1:])
