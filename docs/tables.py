@@ -186,12 +186,13 @@ def presets() -> None:
 
 
 def methods() -> None:
-    """Greedy scores of all methods."""
-    rows = [("task", "MobILE", *METHODS.values(), "constant cost", "random")]
-    for task, title in TITLES.items():
-        if _found("methods", task):
-            others = (_greedy("methods", f"{task}-{name}") for name in (*METHODS, "constant"))
-            rows.append((title, _greedy("methods", task), *others, _random(task)))
+    """Greedy scores: a row per method, a column per task."""
+    tasks = [task for task in TITLES if _found("methods", f"{task}-bc")]
+    rows: list[tuple[str, ...]] = [("method", *(TITLES[task] for task in tasks))]
+    for suffix, label in {"": "MobILE", **METHODS, "constant": "constant cost"}.items():
+        cells = (f"{task}-{suffix}".removesuffix("-") for task in tasks)
+        rows.append((label, *(_greedy("methods", cell) for cell in cells)))
+    rows.append(("random policy", *map(_random, tasks)))
     _print_summary(rows)
 
 
