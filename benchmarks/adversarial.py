@@ -5,10 +5,10 @@
 Both sides take turns in processes of their own, pinned to one and the same core: 4 streams of 500
 steps per round, 8 updates of the classifier on 250 + 250 steps, networks of two layers (policy and
 critic 64 wide, classifier 32), one TRPO step (15 conjugate gradients) with 10 passes of the critic,
-or PPO with 10 passes. `imitation` 1.0.1 is installed into a virtual environment of its own: DIR, if
-it does not exist yet, else a temporary one. Rounds are counted behind the first, which compiles on
-our side; what compiling costs is told beside it. On a machine that is not idle, look at the columns
-in processor time.
+or PPO with 10 passes. `imitation` 1.0.1 is installed into a virtual environment of its own: DIR if
+it is given (and used again if it exists), else a temporary one. The first round is not counted,
+since `ilfo` compiles in it; the last column shows its time. On a machine that is not idle, use the
+rows in processor time.
 """
 
 import argparse
@@ -28,11 +28,11 @@ from rich.table import Table
 STREAMS, STEPS, UPDATES, BATCH, EPOCHS = 4, 500, 8, 250, 10
 REQUIREMENTS = ("imitation==1.0.1", "stable-baselines3==2.2.1", "sb3-contrib==2.2.1")
 HERE = Path(__file__).resolve().parent
-DEMONSTRATIONS = HERE.parent / "src" / "ilfo" / "experts" / "data" / "cartpole.npz"
+DEMONSTRATIONS = HERE.parent / "src" / "ilfo" / "data" / "bundled" / "cartpole.npz"
 
 
 def ours(planner: str, rounds: int) -> dict[str, list[float]]:
-    """Seconds of each round, the first with all that comes before it."""
+    """Seconds of each round; the first includes everything before it."""
     from ilfo.agents.callbacks import Callback
     from ilfo.common.fitting import Passes
     from ilfo.data.demonstrations import Demonstrations
@@ -82,7 +82,7 @@ def installed(folder: Path, torch: str) -> Path:
 
 
 def measure(command: list[str], core: int) -> dict[str, list[float]]:
-    """What a process on one core prints last."""
+    """Run a command on one core; the last line it prints, as JSON."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
     ran = subprocess.run(
         command,

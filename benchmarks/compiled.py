@@ -1,13 +1,13 @@
 """One MobILE outer iteration in `ilfo`'s own compiled functions, phase by phase.
 
 The counterpart of `benchmarks/torch_reference.py`: the same work (`benchmarks/sizes.py`) on the
-same transitions. What is not quite the same:
+same transitions. Differences:
 
 - Conjugate gradients stop when the residual has shrunk to a millionth; the reference runs all
-  iterations. The notes that `phases` returns tell whether that happened.
+  iterations. The notes that `phases` returns say whether that happened.
 - `improve` also chooses between policies and checks for NaN, which the reference does not.
 
-Import only after the number of threads is settled: JAX counts the cores once.
+Import it only after the number of threads is set: JAX counts the cores once.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ilfo.agents.problem import Problem
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import SGD, Passes
 from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions
-from ilfo.common.types import Expert, Rollout, Transition
+from ilfo.common.types import DemonstratedSteps, Expert, Rollout, Transition
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import NoTermination
@@ -40,7 +40,7 @@ from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 REAL_STREAMS = 2
 EXPERT_STATES = 4000
 NOWHERE = 1e6
-"""Multiple of the largest norm seen that no imagined state exceeds: rollouts have full length."""
+"""Radius, as a multiple of the largest norm, that no imagined state leaves: rollouts never end."""
 
 
 def settings_for(sizes: Sizes) -> MobILESettings:
@@ -86,7 +86,7 @@ def problem_for(sizes: Sizes) -> Problem:
 
 @dataclass(frozen=True)
 class Iteration:
-    """All that one iteration starts from."""
+    """Inputs of one iteration."""
 
     sizes: Sizes
     settings: MobILESettings
@@ -94,19 +94,20 @@ class Iteration:
     expert: Expert
     state: TrainState
     rollout: Rollout
-    """What `collect` would have brought."""
+    """In place of what `collect` returns."""
 
 
 def make_iteration(
     sizes: Sizes, states: np.ndarray, actions: np.ndarray, next_states: np.ndarray
 ) -> Iteration:
-    """From a buffer's worth of transitions, actions as the model sees them (one-hot, or real)."""
+    """From transitions that fill the replay buffer, actions encoded for the model (one-hot, or
+    continuous)."""
     settings, problem = settings_for(sizes), problem_for(sizes)
     start_key, expert_key = jax.random.split(jax.random.key(0))
     shape = (EXPERT_STATES, 2, sizes.state_dim)
-    demonstrated = 0.5 + 0.5 * jax.random.normal(expert_key, shape)
-    state = eqx.filter_jit(init)(settings, problem, demonstrated, key=start_key)
-    features = jax.vmap(state.discriminator.features)(demonstrated[:, 0], demonstrated[:, 1])
+    steps = DemonstratedSteps.from_pairs(0.5 + 0.5 * jax.random.normal(expert_key, shape))
+    state = eqx.filter_jit(init)(settings, problem, steps, key=start_key)
+    features = jax.vmap(state.discriminator.features)(steps.before, steps.after)
     drawn = actions.argmax(-1).astype(np.int32) if sizes.discrete else actions
     transitions = Transition(states, drawn, next_states, np.zeros(sizes.buffer, bool))
     age = np.arange(sizes.buffer, dtype=np.int32) % sizes.horizon
@@ -115,7 +116,7 @@ def make_iteration(
         sizes=sizes,
         settings=settings,
         problem=problem,
-        expert=Expert(features.mean(0), demonstrated[:, 0], demonstrated[:, 1]),
+        expert=Expert(features.mean(0), steps),
         state=eqx.tree_at(lambda s: s.buffer, state, buffer),
         rollout=_as_rollout(transitions, age, REAL_STREAMS, sizes.horizon),
     )
@@ -129,7 +130,7 @@ def _as_rollout(transitions: Transition, age: np.ndarray, streams: int, horizon:
 
 
 def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[str]]:
-    """The phases by name, compiled, each call computing the same; and what to know of them."""
+    """The compiled phases by name, which compute the same in every call, and notes about them."""
     settings, problem, expert = iteration.settings, iteration.problem, iteration.expert
     whole = _compiled(improve, settings, problem, iteration.state, iteration.rollout, expert)
     state, _ = whole()
@@ -189,7 +190,7 @@ def phases(iteration: Iteration) -> tuple[dict[str, Callable[[], object]], list[
 
 
 def _compiled(function: Callable, *arguments: object) -> Callable[[], object]:
-    """Ready to be timed: compiled for these arguments, and it waits for the result."""
+    """The function compiled for these arguments; a call waits for the result."""
     run = eqx.filter_jit(function).lower(*arguments).compile()
     return lambda: jax.block_until_ready(run(*arguments))
 
@@ -217,7 +218,7 @@ def collect_phase(iteration: Iteration, environments: list[gym.Env]) -> Callable
     policy = jax.tree.map(lambda x: x[None] if eqx.is_array(x) else x, iteration.state.policy)
 
     def run() -> object:
-        # the policy is carried over to NumPy once per collection: that is part of the cost
+        # the conversion of the policy to NumPy, once per collection, is part of the cost
         return collect(
             environments,
             HostPolicy(policy),

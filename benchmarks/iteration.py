@@ -3,21 +3,21 @@
     python -m benchmarks.iteration [--threads 2] [--repeats 5] [--seconds 2]
                                    [--size both] [--json FILE]
 
-PyTorch comes in two versions: plain, as most people would write it (`benchmarks/torch_plain.py`),
-and tuned for eager mode (`benchmarks/torch_reference.py`). They are checked to compute the same
-before anything is timed. Where they share a phase, its two times differ by noise only.
+There are two versions in PyTorch: plain, as most people would write it
+(`benchmarks/torch_plain.py`), and tuned for eager mode (`benchmarks/torch_reference.py`). Before
+anything is timed, a check makes sure that they compute the same. In phases that they share, their
+times differ by noise only.
 
 All sides do the work of `benchmarks/sizes.py` on the same synthetic transitions; only `collect`
-steps a real environment, Gymnasium's CartPole. See `benchmarks/compiled.py` for where the work
-differs a little. Everything is compiled beforehand and the sides take turns within this one
-process, with the same number of threads: plain tuned jax, plain tuned jax.
+steps a real environment, Gymnasium's CartPole. `benchmarks/compiled.py` lists the small differences
+in work. Everything is compiled beforehand. The sides take turns in one process, with the same
+number of threads: plain, tuned, jax, plain, tuned, jax, ...
 
-Reported is each phase's **minimum** over the turns, because neighbours on the machine can only
-slow a phase down, and the ratios plain / jax and tuned / jax of the minima. The JSON file has CPU
-times as well, again minima: with one thread their ratio is the better guide on a busy machine,
-with several they also count threads that wait by spinning. PyTorch's threads do so, and suffer
-badly where a core is taken away from one of them: trust a ratio of two threads only from a machine
-that was idle.
+The tables show the **minimum** of each phase over the turns, because other processes can only slow
+a phase down, and the ratios plain / jax and tuned / jax of the minima. The JSON file also has the
+minima of CPU time. With one thread, their ratio is more reliable on a busy machine. With several,
+CPU time includes threads that wait by spinning, as PyTorch's threads do; they also slow down a lot
+if another process takes one of their cores. Trust ratios of two threads only from an idle machine.
 """
 
 import argparse
@@ -37,14 +37,14 @@ from benchmarks.sizes import CARTPOLE, HOPPER, Sizes, dynamics_flops
 
 SIZES = {"cartpole": CARTPOLE, "hopper": HOPPER}
 ENVIRONMENTS = {"cartpole": "CartPole-v1"}
-"""Real ones, for `collect`."""
+"""Environments for `collect`, by size."""
 LONGEST = 60.0
-"""Seconds after which a phase is not repeated any more, `--repeats` or not."""
+"""Seconds after which a phase is no longer repeated, whatever `--repeats` says."""
 PRODUCTS = 20
-"""Matrix products in a row, when a bare one is timed."""
+"""Number of matrix products in a row, to time a single one."""
 
 SIDES = {"plain": "plain torch", "tuned": "tuned torch", "jax": "jax"}
-"""In the order of their turns."""
+"""Names of the sides, in the order of their turns."""
 
 Run = Callable[[], object]
 
@@ -58,12 +58,14 @@ class Seconds:
 
 
 @dataclass(frozen=True)
-class Row:
+class PhaseTimes:
+    """Times of a phase."""
+
     phase: str
     times: int
     """How often the phase runs in one outer iteration."""
     seconds: dict[str, Seconds]
-    """By side."""
+    """Of one run, by side."""
 
     def ratio(self, side: str) -> float:
         return self.seconds[side].wall / self.seconds["jax"].wall
@@ -72,9 +74,9 @@ class Row:
 @dataclass(frozen=True)
 class Report:
     size: str
-    rows: list[Row]
+    rows: list[PhaseTimes]
     gflops: dict[str, dict[str, float]]
-    """Of dynamics training and of a bare matrix product, by side."""
+    """GFLOP/s of dynamics training and of a single matrix product, by side."""
     notes: list[str]
 
 
@@ -97,9 +99,9 @@ def take_turns(runs: dict[str, Run], repeats: int, least: float) -> dict[str, Se
 def torch_phases(
     version: ModuleType, sizes: Sizes, environments: list[gym.Env]
 ) -> tuple[dict[str, Run], int, tuple[np.ndarray, ...]]:
-    """The phases, the line search's tries, and the transitions that they learn from.
+    """The phases, the number of tries of the line search, and the transitions.
 
-    `version` is the module to take phases from, where the two versions in PyTorch differ.
+    `version` is the module of one of the two versions in PyTorch.
     """
     import torch
     from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -116,7 +118,7 @@ def torch_phases(
     start = parameters_to_vector(state.policy.parameters()).detach()
 
     def plan() -> int:
-        # from the same policy every time: steps repeated on one batch would leave its support
+        # always from the same policy: repeated steps on one batch would leave its support
         vector_to_parameters(start, state.policy.parameters())
         return shared.planner(state, batch)
 
@@ -137,7 +139,7 @@ def torch_phases(
 
 
 def act_in(environments: list[gym.Env], act: Callable[[np.ndarray], list], steps: int) -> list:
-    """What `ilfo.rollout.collect` does, with another policy: streams that reset themselves."""
+    """Like `ilfo.rollouts.collect.collect`, with another policy: streams that reset themselves."""
     current = np.stack([env.reset(seed=seed)[0] for seed, env in enumerate(environments)])
     record = []
     for _ in range(steps):
@@ -151,9 +153,10 @@ def act_in(environments: list[gym.Env], act: Callable[[np.ndarray], list], steps
 
 
 def matrix_products(sizes: Sizes) -> tuple[dict[str, Run], float]:
-    """A hidden layer's product for all members, PRODUCTS times in a row; how many operations.
+    """Matrix products of a hidden layer for all members, PRODUCTS times in a row, by side, and the
+    number of floating-point operations.
 
-    By side: plain PyTorch multiplies for one member after the other.
+    Plain PyTorch multiplies for one member after the other.
     """
     import jax
     import jax.numpy as jnp
@@ -161,7 +164,7 @@ def matrix_products(sizes: Sizes) -> tuple[dict[str, Run], float]:
 
     width, members, rows = sizes.dynamics_width, sizes.members, sizes.batch
     rng = np.random.default_rng(0)
-    # orthogonal matrices, so that the numbers stay of one size
+    # orthogonal matrices, so that the numbers neither grow nor vanish
     weights = np.linalg.qr(rng.normal(size=(members, width, width)))[0].astype(np.float32)
     x = rng.normal(size=(members, rows, width)).astype(np.float32)
 
@@ -216,7 +219,7 @@ def measure(name: str, sizes: Sizes, repeats: int, least: float) -> Report:
             continue
         times = sizes.policy_steps if phase in often else 1
         by_side = {side: runs[phase] for side, runs in sides.items()}
-        rows.append(Row(phase, times, take_turns(by_side, repeats, least)))
+        rows.append(PhaseTimes(phase, times, take_turns(by_side, repeats, least)))
         print(f"{name}: {phase} measured", flush=True)
 
     training = next(row.seconds for row in rows if row.phase == "dynamics")
@@ -264,8 +267,8 @@ def tables(report: Report) -> Iterator[object]:
 
 
 def use_threads(count: int) -> None:
-    """For all sides. XLA takes as many threads as there are cores to run on, so it has to be
-    imported behind this."""
+    """Set the number of threads of all sides. XLA takes as many threads as this process has cores,
+    so call this before importing JAX."""
     available = sorted(os.sched_getaffinity(0))
     if not 1 <= count <= len(available):
         raise SystemExit(f"--threads is {count}, but there are {len(available)} cores")

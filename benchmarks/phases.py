@@ -1,11 +1,11 @@
-"""Where an iteration of MobILE spends its time, with a task's own preset.
+"""Time of each phase of a MobILE iteration, with a task's own preset.
 
     python -m benchmarks.phases [--task hopper] [--preset default] [--iterations 20] [--turns 3]
 
-Trains for a while, so that the buffer and the networks are as they are in a run, then times each
-phase of the next iteration, compiled by itself, on one core. Reported are minima over the turns:
-neighbours on the machine can only slow a phase down. Phases that are compiled together, as in a
-run, share a little work, so that the sum is a bit more than an iteration takes.
+Trains for some iterations, so that the replay buffer and the networks are as in a run. Then times
+each phase of the next iteration, compiled by itself, on one core. The table shows minima over the
+turns, since other processes can only slow a phase down. In a run the phases are compiled together
+and share some work, so that their sum is a little more than the time of an iteration.
 """
 
 import argparse
@@ -25,80 +25,81 @@ from ilfo.runs import machine
 from ilfo.runs.launch import RunSpec
 
 
-def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:
-    """By phase: how often an iteration has it, and its seconds."""
-    settings, problem = agent.settings, agent.problem
-    state, expert = one_seed(agent.state, 0), one_seed(agent._expert, 0)
-    key, often = jax.random.key(0), settings.policy_steps
-    found: dict[str, tuple[int, float]] = {}
+class PhaseTimer:
+    """Times phases; `phases` has their number per iteration and their seconds in an iteration."""
 
-    def timed(name: str, times: int, function: Callable[..., Any], *args: Any) -> Any:
-        compiled = eqx.filter_jit(function)
-        result = jax.block_until_ready(compiled(*args))
+    def __init__(self, turns: int):
+        self.turns = turns
+        self.phases: dict[str, tuple[int, float]] = {}
+
+    def run(self, name: str, times: int, function: Callable[[], Any]) -> Any:
+        """Time a function and return its last result."""
         seconds = []
-        for _ in range(turns):
+        for _ in range(self.turns):
             start = time.perf_counter()
-            jax.block_until_ready(compiled(*args))
+            result = jax.block_until_ready(function())
             seconds.append(time.perf_counter() - start)
-        found[name] = (times, times * min(seconds))
+        self.phases[name] = (times, times * min(seconds))
         return result
 
-    seconds = []
-    for _ in range(turns):
-        start = time.perf_counter()
-        rollouts = agent.act()
-        seconds.append(time.perf_counter() - start)
-    found["collect"] = (1, min(seconds))
-    rollout = one_seed(rollouts, 0)
-    transitions = as_transitions(problem.actions, rollout)
-    buffer = state.buffer.push(transitions, (rollout.elapsed == 0).ravel())
+    def compiled(self, name: str, times: int, function: Callable[..., Any], *args: Any) -> Any:
+        """Compile a function, then time it."""
+        run = eqx.filter_jit(function)
+        jax.block_until_ready(run(*args))
+        return self.run(name, times, lambda: run(*args))
 
-    dynamics, _ = timed(
-        "dynamics",
-        1,
-        lambda s, new, b: settings.dynamics.fit(s.dynamics, new, b, key=key),
-        state,
-        transitions,
-        buffer,
+
+def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:
+    """By phase: how often it runs in an iteration, and its seconds in an iteration."""
+    timer = PhaseTimer(turns)
+    settings, problem, key = agent.settings, agent.problem, jax.random.key(0)
+    state = one_seed(agent.state, 0)
+    rollout = one_seed(timer.run("collect", 1, agent.act), 0)
+    new = as_transitions(problem.actions, rollout)
+    buffer = state.buffer.push(new, (rollout.elapsed == 0).ravel())
+
+    def fit_dynamics(state, new, buffer):
+        return settings.dynamics.fit(state, new, buffer, key=key)
+
+    def fit_termination(state, buffer):
+        return settings.termination.fit(state, buffer, key=key)
+
+    dynamics, _ = timer.compiled("dynamics", 1, fit_dynamics, state.dynamics, new, buffer)
+    termination, _ = timer.compiled("termination", 1, fit_termination, state.termination, buffer)
+    bonus = timer.compiled(
+        "bonus scale", 1, lambda d, b: settings.bonus.fit(d.model, b), dynamics, buffer
     )
-    termination, _ = timed(
-        "termination",
-        1,
-        lambda s, b: settings.termination.fit(s.termination, b, key=key),
-        state,
-        buffer,
-    )
-    bonus = timed("bonus scale", 1, lambda d, b: settings.bonus.fit(d.model, b), dynamics, buffer)
+    _measure_policy_step(timer, agent, buffer, (dynamics.model, termination.rule, bonus))
+    return timer.phases
+
+
+def _measure_policy_step(timer: PhaseTimer, agent: MobILE, buffer: Any, fitted: tuple) -> None:
+    """The phases that run `policy_steps` times; `fitted` is model, termination rule and bonus."""
+    settings, problem, key = agent.settings, agent.problem, jax.random.key(0)
+    state, expert = one_seed(agent.state, 0), one_seed(agent._expert, 0)
+    often = settings.policy_steps
     planner = adapt_scales(problem, state, buffer)
     scales = planner.critic.critic.normaliser
-    radius = trusted_radius(scales, buffer, expert, settings.runaway)
-    world = World(dynamics.model, termination.rule, bonus, scales, radius)
+    world = World(*fitted, scales, trusted_radius(scales, buffer, expert, settings.runaway))
     starts, from_reset = draw_starts(
         buffer, expert, settings.imagined_streams, settings.expert_starts, key=key
     )
-    imagined = timed(
-        "rollouts",
-        often,
-        lambda w, p: w.imagine(p.policy, problem.actions, starts, problem.horizon, key=key),
-        world,
-        planner,
-    )
 
-    def priced(world, discriminator, rollout):
+    def imagine(world, planner):
+        return world.imagine(planner.policy, problem.actions, starts, problem.horizon, key=key)
+
+    def price(world, discriminator, rollout):
         bonuses = world.bonuses(problem.actions, rollout)
         return judge(settings, expert, discriminator, rollout, bonuses, from_reset, True)
 
-    _, batch, _ = timed(
-        "discriminator and bonus", often, priced, world, state.discriminator, imagined
+    def update(planner, batch):
+        return settings.planner.update(planner, batch, key=key)
+
+    imagined = timer.compiled("rollouts", often, imagine, world, planner)
+    _, batch, _ = timer.compiled(
+        "discriminator and bonus", often, price, world, state.discriminator, imagined
     )
-    timed(
-        "critic and planner",
-        often,
-        lambda p, b: settings.planner.update(p, b, key=key),
-        planner,
-        batch,
-    )
-    return found
+    timer.compiled("critic and planner", often, update, planner, batch)
 
 
 def main() -> None:
@@ -110,13 +111,12 @@ def main() -> None:
     options = parser.parse_args()
     stay_on(cores()[-1])
     machine.set_up(1)
-    order = RunSpec(task=options.task, preset=options.preset)
-    agent = order.agent()
+    agent = RunSpec(task=options.task, preset=options.preset).agent()
     agent.learn(options.iterations * agent.samples_per_iteration)
-    found = measure(agent, options.turns)
-    total = sum(seconds for _, seconds in found.values())
+    phases = measure(agent, options.turns)
+    total = sum(seconds for _, seconds in phases.values())
     print(f"| {options.task}, {options.preset} | times | milliseconds | share |\n|---|---|---|---|")
-    for name, (times, seconds) in found.items():
+    for name, (times, seconds) in phases.items():
         print(f"| {name} | {times} | {1000 * seconds:.0f} | {seconds / total:.0%} |")
     print(f"| together | | {1000 * total:.0f} | |")
 

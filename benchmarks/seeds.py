@@ -1,9 +1,9 @@
-"""What several seeds in one process cost, and what the compilation cache saves.
+"""Cost of several seeds in one process, and savings by the compilation cache.
 
     python -m benchmarks.seeds [--timesteps 20000] [--seeds 5]
 
-Each measurement is a fresh process of `ilfo train`. One seed and several seeds start with an empty
-compilation cache; a last run repeats the first one with the cache that it left behind.
+Each measurement is a new process of `ilfo train`. The runs with one seed and with several seeds
+start with an empty compilation cache. A last run repeats the first one with its cache.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def train(seeds: int, timesteps: int, folder: Path, cache: Path) -> tuple[float, float]:
-    """Wall-clock seconds of the whole command, and of compiling in it."""
+    """Wall-clock seconds of the whole command, and of compilation alone."""
     out = folder / f"run-{time.monotonic_ns()}"
     command = ("-m", "ilfo", "train", "--seeds", str(seeds), "--out", str(out))
     began = time.perf_counter()
@@ -33,7 +33,7 @@ def train(seeds: int, timesteps: int, folder: Path, cache: Path) -> tuple[float,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--timesteps", type=int, default=20_000, help="online samples per seed")
+    parser.add_argument("--timesteps", type=int, default=20_000, help="environment steps per seed")
     parser.add_argument("--seeds", type=int, default=5, help="seeds to compare with one")
     args = parser.parse_args()
     print("load average before:", *(f"{load:.1f}" for load in os.getloadavg()))

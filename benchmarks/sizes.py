@@ -1,4 +1,4 @@
-"""How much work one MobILE iteration is, on the paper's tasks.
+"""Sizes of one MobILE iteration on the paper's tasks.
 
 All sides of `benchmarks/iteration.py` read their shapes and counts from here, so that a ratio
 of times compares the same work. Nothing in this file depends on a numerical library.
@@ -10,6 +10,8 @@ from itertools import pairwise
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
+    """Shapes, counts and hyper-parameters that determine the work."""
+
     state_dim: int
     action_dim: int
     """Length of a continuous action, or the number of discrete ones (one-hot in the model)."""
@@ -44,13 +46,13 @@ class Sizes:
     def __post_init__(self) -> None:
         if self.streams % self.members:
             raise ValueError(
-                f"streams={self.streams} cannot be dealt evenly to members={self.members}: "
-                "choose a multiple"
+                f"streams is {self.streams}, but must be a multiple of members, which is "
+                f"{self.members}"
             )
         if self.batch > self.buffer or self.critic_batch > self.samples:
             raise ValueError(
-                f"no full minibatch: batch={self.batch} of buffer={self.buffer}, "
-                f"critic_batch={self.critic_batch} of samples={self.samples}"
+                f"batch is {self.batch} and critic_batch is {self.critic_batch}, but must not "
+                f"exceed buffer ({self.buffer}) and samples ({self.samples})"
             )
 
     @property
@@ -130,7 +132,7 @@ def dynamics_flops(sizes: Sizes) -> int:
     """Floating-point operations of one dynamics training, matrix products only.
 
     A backward pass counts as two forward ones. That includes the gradient with respect to the
-    network's input, which nobody computes: an overestimate by 1-2 % on Hopper.
+    network's input, which is not computed: an overestimate by 1-2 % on Hopper.
     """
     forward = 2 * sizes.batch * sum(a * b for a, b in pairwise(sizes.dynamics_layers))
     return 3 * forward * sizes.members * sizes.minibatches * sizes.passes

@@ -1,10 +1,10 @@
-"""What collecting costs beside the environments themselves.
+"""Overhead of collecting rollouts over stepping the environments.
 
     python -m benchmarks.stepping [--streams 8] [--turns 5]
 
 For every task: steps per second of `collect` (policy, bookkeeping, resets) with several streams,
-against a bare loop of `env.step` with actions drawn beforehand, resets included, taking turns in
-one process. The ratio is that of the best turns.
+and of a bare loop of `env.step` with precomputed actions, resets included. Both take turns in one
+process; the overhead is the ratio of their best times.
 """
 
 import argparse
@@ -26,32 +26,33 @@ from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollouts.collect import collect
 
 
-def collecting(made: Factory, streams: int) -> Callable[[], object]:
-    dim, actions = state_dim(made.observation_space), action_space(made.action_space)
+def collecting(maker: Factory, streams: int) -> Callable[[], object]:
+    """A function that collects one horizon in every stream."""
+    dim, actions = state_dim(maker.observation_space), action_space(maker.action_space)
     policy = MLPPolicy().init(dim, actions, Normaliser.identity(dim), key=jax.random.key(0))
     stacked = jax.tree.map(lambda x: x[None] if eqx.is_array(x) else x, policy)
-    environments = made.make_many(streams)
+    environments = maker.make_many(streams)
 
     def run() -> object:
         return collect(
-            environments, HostPolicy(stacked), actions, seeds=[0], iteration=0, steps=made.horizon
+            environments, HostPolicy(stacked), actions, seeds=[0], iteration=0, steps=maker.horizon
         )
 
     return run
 
 
-def stepping(made: Factory, streams: int) -> Callable[[], object]:
-    """The same actions as the collection's first policy would draw, without asking it."""
-    environments = made.make_many(streams)
-    rollout, _ = collecting(made, streams)()  # type: ignore[misc]
-    actions = action_space(made.action_space)
-    drawn = rollout.action[0].reshape(streams * made.horizon, *rollout.action.shape[3:])
+def stepping(maker: Factory, streams: int) -> Callable[[], object]:
+    """A loop of `env.step` with the actions of one collection."""
+    environments = maker.make_many(streams)
+    rollout, _ = collecting(maker, streams)()  # type: ignore[misc]
+    actions = action_space(maker.action_space)
+    drawn = rollout.action[0].reshape(streams * maker.horizon, *rollout.action.shape[3:])
     ready = actions.to_environment(drawn)
 
     def run() -> None:
         for index, environment in enumerate(environments):
             environment.reset(seed=index)
-            for action in ready[index * made.horizon : (index + 1) * made.horizon]:
+            for action in ready[index * maker.horizon : (index + 1) * maker.horizon]:
                 _, _, ends, stops, _ = environment.step(action)
                 if ends or stops:
                     environment.reset()
@@ -60,6 +61,7 @@ def stepping(made: Factory, streams: int) -> Callable[[], object]:
 
 
 def best(run: Callable[[], object], other: Callable[[], object], turns: int) -> tuple[float, float]:
+    """Least seconds of both functions over the turns."""
     seconds = np.full((2, turns), np.inf)
     for turn in range(turns):
         for side, function in enumerate((run, other)):
@@ -77,10 +79,10 @@ def main() -> None:
     args = parser.parse_args()
     table = Table("task", "collect, steps/s", "bare, steps/s", "overhead")
     for task in TASKS.values():
-        made = factory(task.environment)
-        both = collecting(made, args.streams), stepping(made, args.streams)
+        maker = factory(task.environment)
+        both = collecting(maker, args.streams), stepping(maker, args.streams)
         ours, bare = best(*both, args.turns)
-        steps = args.streams * made.horizon
+        steps = args.streams * maker.horizon
         table.add_row(task.name, f"{steps / ours:.0f}", f"{steps / bare:.0f}", f"{ours / bare:.2f}")
     Console().print(table)
 

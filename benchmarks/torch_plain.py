@@ -1,16 +1,16 @@
 """One MobILE outer iteration in plain eager PyTorch: the way most people would write it.
 
 The same work as in `benchmarks/torch_reference.py`, from the same weights on the same transitions.
-Only what one would write differently without measuring is here:
+This file has only what differs in code that is not tuned:
 
 - Each member is an `nn.Sequential` with an optimiser of its own, trained one after the other.
 - In rollouts each member predicts its own streams, and every step draws its own noise.
 - Advantages come from a backward loop over time.
 - Optimisers are PyTorch's default implementation, gradients are clipped by its own function.
 
-The rest is shared with the tuned version: policy, discriminator, bonus and planner. Where plain
-code often does more arithmetic it does not here; in particular the Fisher products do not compute
-the KL's gradient anew each time.
+The rest is shared with the tuned version: policy, discriminator, bonus and planner. Plain code
+often does more arithmetic; this one does not. In particular, products with the Fisher matrix do not
+recompute the gradient of the KL each time.
 
 Shapes: M members, P = streams / M streams per member, T = horizon, S = state_dim, A = action_dim.
 """
@@ -118,7 +118,7 @@ def fit_dynamics(state: PlainState) -> Tensor:
 
 @torch.no_grad()
 def imagine(state: PlainState) -> Batch:
-    """Roll the policy out in the model: H steps, streams dealt evenly to the members."""
+    """Roll the policy out in the model: H steps, with the same number of streams per member."""
     sizes = state.sizes
     starts = tuned.draw_starts(state)
     shape = (*starts.shape[:-1], sizes.action_dim)
@@ -127,7 +127,7 @@ def imagine(state: PlainState) -> Batch:
 
 
 def critic(state: PlainState, batch: Batch) -> Batch:
-    """Advantages under the critic as it was, then regression on the lambda-returns."""
+    """Advantages under the old critic, then regression on the lambda-returns."""
     sizes = state.sizes
     with torch.no_grad():
         values = state.critic(batch.states).squeeze(-1)
@@ -151,7 +151,7 @@ def critic(state: PlainState, batch: Batch) -> Batch:
 
 
 def iteration(state: PlainState) -> None:
-    """All but the collection of real transitions."""
+    """One iteration without the collection of real transitions."""
     fit_dynamics(state)
     scale = tuned.bonus_scale(state)
     for _ in range(state.sizes.policy_steps):
@@ -164,8 +164,8 @@ def iteration(state: PlainState) -> None:
 def check_same(sizes: Sizes, seed: int = 0) -> None:
     """Raise unless the plain and the tuned version compute the same, phase by phase.
 
-    On few samples, and with minibatches that are the whole data: then it does not matter that the
-    versions shuffle differently. The bound on gradients is low enough to take effect.
+    The check uses few samples, and minibatches that are the whole data, so that it does not matter
+    that the versions shuffle differently. The bound on gradients is low enough to take effect.
     """
     horizon = min(sizes.horizon, 20)
     small = replace(

@@ -34,7 +34,7 @@ BACKTRACKS, BACKTRACK_FACTOR = 10, 0.5
 EXPERT_STATES = 4000
 
 Parameters = tuple[Tensor, ...]
-"""What a policy's distribution is made of: (log-probabilities,) or (mean, log std)."""
+"""Parameters of a policy's distribution: (log-probabilities,) or (mean, log std)."""
 
 
 def mlp(sizes: list[int], activation: type[nn.Module]) -> nn.Sequential:
@@ -115,7 +115,7 @@ class Gaussian(nn.Module):
 
 @dataclass
 class Dynamics(ABC):
-    """Members that predict the next state; how their weights are kept is left to subclasses."""
+    """Members that predict the next state; subclasses decide how weights are stored."""
 
     input_mean: Tensor
     input_std: Tensor
@@ -201,7 +201,7 @@ class TunedState(State):
 
 @dataclass
 class Batch:
-    """Imagined trajectories, time first; later phases fill in what earlier ones leave out."""
+    """Imagined trajectories, time first; later phases fill in costs and advantages."""
 
     states: Tensor  # [T + 1, streams, S]
     actions: Tensor  # as sampled: [T, streams] or [T, streams, A]
@@ -235,7 +235,7 @@ def make_ensemble(sizes: Sizes, generator: torch.Generator) -> Ensemble:
 def synthetic_transitions(
     sizes: Sizes, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A noisy linear system that contracts, so that rollouts of a model of it stay bounded."""
+    """A contracting linear system with noise, so that rollouts of its model stay bounded."""
     states = torch.randn(sizes.buffer, sizes.state_dim, generator=generator)
     if sizes.discrete:
         chosen = torch.randint(sizes.action_dim, (sizes.buffer,), generator=generator)
@@ -307,7 +307,7 @@ def fit_dynamics(state: TunedState) -> Tensor:
 
 
 def renew_statistics(state: State) -> tuple[Tensor, Tensor]:
-    """Renew the model's scales from the buffer; its inputs and targets in these units."""
+    """Recompute the model's normalisation from the buffer; its normalised inputs and targets."""
     model = state.dynamics
     inputs = torch.cat([state.states, state.actions], -1)
     differences = state.next_states - state.states
@@ -327,7 +327,7 @@ def clip_member_gradients(parameters: list[Tensor], bound: float) -> None:
 
 @torch.no_grad()
 def imagine(state: State) -> Batch:
-    """Roll the policy out in the model: H steps, streams dealt evenly to the members."""
+    """Roll the policy out in the model: H steps, with the same number of streams per member."""
     sizes = state.sizes
     starts = draw_starts(state)
     shape = (sizes.horizon, *starts.shape[:-1], sizes.action_dim)
@@ -397,7 +397,7 @@ def discriminator_and_bonus(state: State, batch: Batch, scale: Tensor | None = N
 
 
 def critic(state: TunedState, batch: Batch) -> Batch:
-    """Advantages under the critic as it was, then regression on the lambda-returns."""
+    """Advantages under the old critic, then regression on the lambda-returns."""
     sizes = state.sizes
     with torch.no_grad():
         values = state.critic(batch.states).squeeze(-1)
@@ -436,7 +436,7 @@ def conjugate_gradients(product: Callable[[Tensor], Tensor], b: Tensor, iteratio
 
 
 def planner(state: State, batch: Batch) -> int:
-    """One TRPO step; how many candidates the line search tried, 0 when it accepted none."""
+    """One TRPO step; returns the tries of the line search, 0 if it accepted none."""
     sizes, policy = state.sizes, state.policy
     states, actions = batch.states[:-1].flatten(0, 1), batch.actions.flatten(0, 1)
     advantages = batch.advantages.flatten()
@@ -484,7 +484,7 @@ def act(state: State, observations: Tensor) -> Tensor:
 
 
 def iteration(state: TunedState) -> None:
-    """All but the collection of real transitions."""
+    """One iteration without the collection of real transitions."""
     fit_dynamics(state)
     scale = bonus_scale(state)
     for _ in range(state.sizes.policy_steps):
@@ -504,7 +504,7 @@ def phases(sizes: Sizes, seed: int) -> dict[str, Callable[[], None]]:
     start = parameters_to_vector(state.policy.parameters()).detach()
 
     def plan() -> None:
-        # From the same policy every time: steps repeated on one batch would leave its support.
+        # Always from the same policy: repeated steps on one batch would leave its support.
         vector_to_parameters(start, state.policy.parameters())
         planner(state, batch)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ilfo import MobILE
-from ilfo.agents.needs import Needs
+from ilfo.agents.method import Needs
 from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 

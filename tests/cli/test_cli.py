@@ -1,21 +1,27 @@
 """The command line: what is typed arrives, what is printed can be read, mistakes cost one line."""
 
+import inspect
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from ilfo import cli
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.registry import DYNAMICS
-from ilfo.cli import COMMANDS, main
+from ilfo.cli import main
 from ilfo.cli import train as runs
+from ilfo.cli.commands import ROOT, Command
 from ilfo.cli.settings_table import field_texts, walk
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
@@ -23,8 +29,6 @@ from ilfo.methods.mobile import MobILESettings
 from ilfo.runs import machine
 from ilfo.runs.launch import RunSpec
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +52,13 @@ def training(demos: Path, out: Path, iterations: int = 5) -> list[str]:
 # Help ------------------------------------------------------------------------------------------
 
 
-def commands(tree=COMMANDS, before=()):
-    for name, kind in tree.items():
-        if isinstance(kind, dict):
-            yield from commands(kind, (*before, name))
+def commands(group=ROOT, before=()):
+    for name, entry in group.commands.items():
+        words = (*before, name)
+        if isinstance(entry, Command):
+            yield pytest.param(words, entry, id=" ".join(words))
         else:
-            yield pytest.param([*before, name], kind, id=" ".join((*before, name)))
+            yield from commands(entry, words)
 
 
 def help_of(arguments, capsys, monkeypatch) -> str:
@@ -64,8 +69,9 @@ def help_of(arguments, capsys, monkeypatch) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("arguments", "kind"), list(commands()))
-def test_every_option_is_explained(arguments, kind, capsys, monkeypatch):
+@pytest.mark.parametrize(("arguments", "command"), list(commands()))
+def test_every_option_is_explained(arguments, command, capsys, monkeypatch):
+    kind = command.load(arguments[-1])
     shown = " ".join(re.sub("[│╭╮╰╯─]", " ", help_of(arguments, capsys, monkeypatch)).split())
     texts = field_texts(kind)
     assert set(texts) == set(kind.__dataclass_fields__)
@@ -74,11 +80,51 @@ def test_every_option_is_explained(arguments, kind, capsys, monkeypatch):
     assert " ".join(kind.__doc__.split()) in shown
 
 
-@pytest.mark.parametrize("group", [[], ["demos"], ["expert"]])
+@pytest.mark.parametrize(("arguments", "command"), list(commands()))
+def test_a_summary_is_the_first_line_of_the_docstring(arguments, command):
+    kind = command.load(arguments[-1])
+    assert command.summary == inspect.cleandoc(kind.__doc__).splitlines()[0]
+
+
+def test_no_command_is_left_out():
+    """Every command of a module's own table is in the table that the help page prints."""
+    listed = {}
+    for words, command in (parameter.values for parameter in commands()):
+        listed.setdefault(command.module, set()).add(words[-1])
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        table = getattr(import_module(f"ilfo.cli.{file.stem}"), "COMMANDS", {})
+        assert set(table) == listed.get(file.stem, set()), file.stem
+
+
+@pytest.mark.parametrize("group", [[], ["demos"], ["expert"], ["bench"], ["theory"]])
 def test_groups_list_their_commands(group, capsys, monkeypatch):
     shown = help_of(group, capsys, monkeypatch)
-    tree = COMMANDS[group[0]] if group else COMMANDS
-    assert all(name in shown for name in tree)
+    entry = ROOT.commands[group[0]] if group else ROOT
+    for name, command in entry.commands.items():
+        assert re.search(rf"{name} +{re.escape(command.summary)}", shown)
+
+
+@pytest.mark.parametrize("group", [[], ["demos"], ["expert"], ["bench"], ["theory"]])
+@pytest.mark.parametrize("wrong", [[], ["chess"], ["--chess"], ["--chess", "train"]])
+def test_a_command_that_does_not_exist(group, wrong, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*group, *wrong])
+    assert end.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"{' '.join(['ilfo', *group])} --help" in shown.err
+    assert not wrong or wrong[0] in shown.err
+
+
+def test_the_version(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"{version('ilfo')}\n"
+
+
+def test_shell_completion_knows_the_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["--tyro-print-completion", "bash"])
+    assert "--evaluate-every" in capsys.readouterr().out
 
 
 # Training, resuming, evaluating ----------------------------------------------------------------
@@ -148,7 +194,7 @@ def test_evaluating(finished_run, capsys):
     assert {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()} == before
 
 
-def test_what_the_model_foresees(finished_run, capsys):
+def test_the_prediction_error_of_the_model(finished_run, capsys):
     main(["evaluate", str(finished_run), "--episodes", "3", "--model"])
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     table = [row for row in rows if len(row) == 7 and row[0] == "│"]
@@ -158,6 +204,33 @@ def test_what_the_model_foresees(finished_run, capsys):
     with pytest.raises(SystemExit):
         main(["evaluate", str(finished_run), "--model", "--video", "film.gif"])
     assert "leave --video out" in capsys.readouterr().err
+
+
+def test_a_film_beside_the_expert(finished_run, tmp_path, capsys):
+    command = ["evaluate", str(finished_run), "--episodes", "1", "--beside-expert", "--video"]
+    main([*command, str(tmp_path / "film.gif")])
+    assert "film.gif: an episode of return" in " ".join(capsys.readouterr().out.split())
+    assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_a_film_beside_the_expert_needs_a_file_and_the_demonstrations(
+    finished_run, tmp_path, capsys
+):
+    """Found out before any episode is played."""
+    run, film = tmp_path / "run", tmp_path / "film.gif"
+    shutil.copytree(finished_run, run)
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(run), "--beside-expert"])
+    assert "add --video FILE.gif" in capsys.readouterr().err
+    config = json.loads((run / "config.json").read_text())
+    config["spec"]["demos"] = str(tmp_path / "lost.npz")
+    (run / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(run), "--video", str(film), "--beside-expert"])
+    printed = capsys.readouterr()
+    assert "lost.npz" in printed.err
+    assert "greedy return" not in printed.out
+    assert not film.exists()
 
 
 ON_ONE_CORE = """
@@ -203,7 +276,7 @@ def test_inspecting_a_table(tmp_path, capsys):
     main(["demos", "inspect", str(tmp_path / "walk.csv")])
     shown = capsys.readouterr().out
     assert "states        3 of dimension 2\n" in shown
-    assert "endings       1 terminal, 0 cut off\n" in shown
+    assert "endings       1 terminal, 0 truncated\n" in shown
 
 
 def test_a_missing_library_costs_one_line(tmp_path, monkeypatch, capsys):
@@ -219,15 +292,24 @@ def test_listing_settings(capsys):
     shown = capsys.readouterr().out
     assert all(name in shown for name, _, _ in walk(MobILESettings()))
     assert "LearnedTermination" in shown
+    assert "Different from" not in shown
+
+
+def test_what_a_task_changes(capsys):
     main(["settings", "--task", "cartpole"])
-    assert "KnownTermination" in capsys.readouterr().out
+    table, _, changes = capsys.readouterr().out.partition("Different from `ilfo settings mobile`: ")
+    assert "KnownTermination" in table
+    expected = "termination=KnownTermination, termination.function=cartpole_ends, averaging=0.1"
+    assert " ".join(changes.split()) == expected
+    main(["settings", "bc", "--task", "cartpole"])
+    assert capsys.readouterr().out.endswith("Same as `ilfo settings bc`.\n")
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_listing_settings_of_every_method(method, capsys):
     main(["settings", method])
     shown = capsys.readouterr().out
-    for name, _, text in walk(METHODS[method].default_settings()):
+    for name, _, text in walk(METHODS[method].method.settings()):
         assert name in shown
         assert text, name
 
@@ -238,11 +320,11 @@ def test_the_methods_are_listed(capsys, monkeypatch):
 
 
 def test_settings_come_with_their_texts():
-    found = {name: (value, text) for name, value, text in walk(MobILESettings())}
-    assert found["weight"] == ("0.1", "λ: share of the bonus in the cost; 0 only imitates.")
-    assert found["planner"][0] == "TRPO"
-    assert found["planner.kl"][1] == "Bound on the mean KL divergence of a step."
-    assert list(found)[:2] == ["dynamics", "dynamics.members"]
+    fields = {name: (value, text) for name, value, text in walk(MobILESettings())}
+    assert fields["weight"] == ("0.1", "λ: share of the bonus in the cost; 0 only imitates.")
+    assert fields["planner"][0] == "TRPO"
+    assert fields["planner.kl"][1] == "Bound on the mean KL divergence of a step."
+    assert list(fields)[:2] == ["dynamics", "dynamics.members"]
 
 
 @pytest.mark.parametrize("name", DYNAMICS)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.common.fitting import SGD, Adam, Passes, fit, shuffled_valid
+from ilfo.common.fitting import SGD, Adam, Dataset, Passes, fit, shuffled_valid
 from ilfo.common.types import Normaliser
 
 
@@ -49,7 +49,7 @@ def train(data, valid, plan, optimiser, loss, key) -> tuple[Linear, Any, jax.Arr
     model = Linear(jnp.zeros(data.x.shape[1]))
     transform = optimiser.build()
     first = transform.init(eqx.filter(model, eqx.is_inexact_array))
-    return fit(loss, model, first, transform, data, valid, plan, key=key)
+    return fit(loss, model, first, transform, Dataset(data, valid), plan, key=key)
 
 
 class Spy:
@@ -89,7 +89,7 @@ def test_one_step_by_hand() -> None:
     """y = 2x at x = 1 and 3 from weight 0: the gradient is mean(-2 y x) = -(4 + 36)/2 = -20."""
     data = Rows(jnp.array([[1.0], [3.0]]), jnp.array([2.0, 6.0]), jnp.arange(2))
     plan = Passes(passes=1, batch_size=256)
-    model, _, loss = run(data, plan, optimiser=SGD(0.01, 0.0, False))
+    model, _, loss = run(data, plan, optimiser=SGD(0.01, 0.0))
     np.testing.assert_allclose(model.weight, [0.2], rtol=1e-6)
     assert loss == pytest.approx((4 + 36) / 2)  # before the step
 
@@ -193,8 +193,7 @@ def test_regularisation_shrinks_weights_and_leaves_normalisers_alone() -> None:
             model,
             first,
             transform,
-            data,
-            jnp.ones(1, bool),
+            Dataset(data, jnp.ones(1, bool)),
             Passes(passes=1),
             key=jax.random.key(0),
         )

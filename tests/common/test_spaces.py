@@ -82,7 +82,7 @@ def test_an_unbounded_box_is_refused(low, high):
     ],
 )
 def test_other_action_spaces_are_refused(space):
-    with pytest.raises(ValueError, match="only Box and Discrete can be learned") as raised:
+    with pytest.raises(ValueError, match="only Box and Discrete are supported") as raised:
         action_space(space)
     assert str(space) in str(raised.value)
 

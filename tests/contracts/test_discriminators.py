@@ -31,7 +31,7 @@ class Case(NamedTuple):
     """The range of the cost."""
     feature_map: object = None
     absorbing: bool = True
-    """Whether time behind an ending counts."""
+    """Whether time after termination counts."""
 
 
 CASES = {
@@ -41,8 +41,8 @@ CASES = {
     "pair-ball-feature-map": Case(
         MMD(16, input="pair", zeta=5.0, clip_min=-0.3), lowest=-0.3, feature_map=first_two
     ),
-    "change-tempered": Case(MMD(16, input="change", ridge=0.5, step=0.5)),
-    "state-tempered-feature-map": Case(MMD(16, ridge=2.0), feature_map=first_two),
+    "change-whitened": Case(MMD(16, input="change", ridge=0.5, step=0.5)),
+    "state-whitened-feature-map": Case(MMD(16, ridge=2.0), feature_map=first_two),
     "endings-free": Case(MMD(16, absorbing=False, step=0.5), absorbing=False),
     "constant": Case(ConstantCost(MMD(16)), highest=0.0),
     "constant-pair-feature-map": Case(
@@ -74,7 +74,7 @@ def init(name, seed=0):
 
 @cache
 def learner() -> Rollout:
-    """Two streams end, one in each way; the others are cut off. Far from where the expert was."""
+    """Two streams end, one in each way; the others are truncated. Far from where the expert was."""
     rng = np.random.default_rng(1)
     shape = (STREAMS, HORIZON)
     states = rng.normal(loc=1.5, size=(STREAMS, HORIZON + 1, DIM)).astype(np.float32)
@@ -241,28 +241,28 @@ def test_features_do_not_change_with_a_fit(name):
 
 
 @every_case
-def test_what_lies_behind_an_ending_is_orthogonal_to_every_step(name):
+def test_the_time_after_termination_is_orthogonal_to_every_step(name):
     spec, rollout, psi = CASES[name].spec, learner(), asked(name)[0]["psi"]
     total = lambda **flags: spec.total_features(
         psi, rollout._replace(**flags), recorded(rollout, HORIZON)
     )
     never = jnp.zeros((STREAMS, HORIZON), bool)
     plain, plain_time = total(terminal=never, runaway=never)
-    behind, times = [], []
+    after, times = [], []
     for kind in ("terminal", "runaway"):
         flags = {"terminal": never, "runaway": never} | {kind: getattr(rollout, kind)}
         ended, time = total(**flags)
-        behind.append(np.asarray(ended - plain))
+        after.append(np.asarray(ended - plain))
         times.append(float(time - plain_time))
     if not CASES[name].absorbing:
-        np.testing.assert_array_equal(behind, 0)
+        np.testing.assert_array_equal(after, 0)
         assert times == [0, 0]
         return
     assert times == [4, 2]  # of eight ages, after four and six steps
-    for direction, time in zip(behind, times, strict=True):
+    for direction, time in zip(after, times, strict=True):
         assert np.linalg.norm(direction) == pytest.approx(time, rel=1e-5)
         np.testing.assert_allclose(psi @ direction, 0, atol=1e-6)
-    assert behind[0] @ behind[1] == pytest.approx(0, abs=1e-6)
+    assert after[0] @ after[1] == pytest.approx(0, abs=1e-6)
 
 
 @every_case

@@ -92,8 +92,8 @@ def test_a_loaded_agent_predicts(method, trained):
 
 def test_the_log_has_what_is_recorded(trained):
     for log in trained.logs:
-        assert set(trained.agent.metrics) <= set(log)
-        assert all(np.isfinite(log[name]).all() for name in trained.agent.metrics)
+        assert set(trained.agent.method.metrics) <= set(log)
+        assert all(np.isfinite(log[name]).all() for name in trained.agent.method.metrics)
 
 
 def poisoned() -> Demonstrations:
@@ -109,7 +109,7 @@ def poisoned() -> Demonstrations:
 def test_neither_expert_actions_nor_rewards_have_an_influence(method, trained):
     """To the same bits on actions of NaN, for a method that did not ask for them, and on rewards
     of noise. MobILE's test is in tests/test_mobile.py."""
-    needs = METHODS[method].needs
+    needs = METHODS[method].method.needs
     if not needs.environment:
         pytest.skip("it takes no step, and reads both actions and returns")
     expert = demonstrations() if needs.actions else poisoned()
@@ -124,7 +124,7 @@ def test_who_sees_states_only():
 
 
 def test_actions_that_are_needed_are_read(method, trained):
-    if not METHODS[method].needs.actions:
+    if not METHODS[method].method.needs.actions:
         pytest.skip("it sees states only")
     expert = demonstrations()
     turned = Demonstrations.from_arrays(
@@ -148,5 +148,5 @@ def test_a_stopped_run_resumes_to_the_state_of_an_undisturbed_one(method, traine
     assert bits(METHODS[method].load(run / "last.npz").state) == bits(trained.agent.state)
     assert (run / "metrics.csv").read_bytes().startswith(rows)
     assert summary["method"] == method
-    assert summary["chosen_by"] == next(iter(METHODS[method].choices))
-    assert load_best(run).method == method
+    assert summary["chosen_by"] == METHODS[method].method.selections[0].rule
+    assert load_best(run).method.name == method

@@ -13,14 +13,14 @@ from ilfo.common.fitting import Adam, Passes
 from ilfo.planners.base import AbstractPlanner, PlannerState, whiten
 from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.ppo import PPO
-from ilfo.planners.trpo import TRPO, natural_policy_gradient
+from ilfo.planners.trpo import TRPO
 from ilfo.storage import checkpoint
 from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, bandit_batch, small_policy
 
 CRITIC = GAECritic(discount=0.3, trace=0.5, width=8, plan=Passes(passes=2, batch_size=16))
 PLANNERS: dict[str, AbstractPlanner] = {
     "trpo": TRPO(critic=CRITIC, cg_iterations=5),
-    "npg": natural_policy_gradient(critic=CRITIC, cg_iterations=5),
+    "npg": TRPO(line_search=False, critic=CRITIC, cg_iterations=5),
     "ppo": PPO(critic=CRITIC, optimiser=Adam(1e-2), plan=Passes(passes=4, batch_size=16)),
 }
 
@@ -105,14 +105,14 @@ def test_invalid_steps_have_no_influence(case: Case) -> None:
     def spoil(x, garbage):
         return jnp.where(valid.reshape(*valid.shape, *[1] * (x.ndim - 2)), x, garbage)
 
-    numbered = case.kind == "categorical"
+    discrete = case.kind == "categorical"
     spoilt = rollout._replace(
         state=spoil(rollout.state, 1e3),
         next_state=spoil(rollout.next_state, -1e3),
-        action=spoil(rollout.action, 2 if numbered else 1e2).astype(rollout.action.dtype),
+        action=spoil(rollout.action, 2 if discrete else 1e2).astype(rollout.action.dtype),
         terminal=spoil(rollout.terminal, True),
         runaway=spoil(rollout.runaway, True),
-        cut=spoil(rollout.cut, True),
+        truncated=spoil(rollout.truncated, True),
         elapsed=spoil(rollout.elapsed, -5),
     )
     batch = Batch(
@@ -168,8 +168,10 @@ def test_the_normalisers_stay_as_they_are(case: Case) -> None:
     indirect=True,
 )
 @pytest.mark.parametrize(("start", "price"), [(-2.6, -100), (1.1, 100)], ids=["low", "high"])
-def test_a_deviation_beyond_its_bound_comes_back(case: Case, start: float, price: float) -> None:
-    """Distance from the mean pays or costs; a clipped deviation has no gradient to tell it so."""
+def test_a_standard_deviation_beyond_its_bound_comes_back(
+    case: Case, start: float, price: float
+) -> None:
+    """Distance from the mean pays or costs; a clipped standard deviation has no gradient."""
     log_std = lambda state: state.policy.log_std
     state = eqx.tree_at(log_std, case.state, jnp.full(2, start, jnp.float32))
     for seed in range(8):

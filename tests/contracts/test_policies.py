@@ -166,7 +166,7 @@ def cells(kind: str, distribution):
 
 
 def assert_frequencies(numbers: np.ndarray, probability: np.ndarray) -> None:
-    """Pearson's statistic has mean k and deviation √(2k) under the hypothesis."""
+    """Pearson's statistic has mean k and standard deviation √(2k) under the hypothesis."""
     probability = np.append(probability, max(1 - probability.sum(), 1e-9))
     count = np.bincount(
         np.where(numbers < 0, len(probability) - 1, numbers), minlength=len(probability)
@@ -253,7 +253,7 @@ def test_standard_deviation_stays_in_its_bounds() -> None:
 
 @pytest.fixture
 def seeds(kind: str) -> AbstractPolicy:
-    """Three policies in one, with an outlying deviation where there is one."""
+    """Three policies in one, with one standard deviation outside its bounds where there is one."""
     several = [small_policy(kind, key=jax.random.key(seed)) for seed in (8, 9, 10)]
     stack = lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0]
     stacked = jax.tree.map(stack, *several)

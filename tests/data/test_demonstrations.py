@@ -151,7 +151,7 @@ def test_malformed_states_are_refused_by_index(bad, complaint):
         ({"returns": [1.0]}, r"returns have .*shape \(1,\)"),
         ({"returns": [1.0, "a"]}, "returns have dtype"),
         ({"returns": [1.0, np.nan]}, "^trajectory 1: its return is nan"),
-        ({"metadata": {"array": GOOD}}, "metadata must be a dict that JSON can hold"),
+        ({"metadata": {"array": GOOD}}, "metadata must be a dict that JSON can store"),
         ({"metadata": {"expert_return": float("nan")}}, "metadata must be a dict"),
     ],
 )
@@ -283,7 +283,7 @@ def test_describe_reports_what_a_hand_count_finds():
     assert "trajectories  3" in lines
     assert "states        8 of dimension 2" in lines
     assert "transitions   min 1, median 1, max 3 per trajectory" in lines
-    assert "endings       2 terminal, 1 cut off" in lines
+    assert "endings       2 terminal, 1 truncated" in lines
     assert "returns       min 1, median 2, max 6, mean 3" in lines
     assert "env           Toy-v0" in lines
     std = np.std([1, 3, 2, 4, 8, 6, 1, 3])

@@ -130,11 +130,17 @@ UNKNOWN = unknown()
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (spoiled(after=np.zeros((3, 3))), "trajectory 1: the state behind step 0"),
-        (spoiled(after=np.zeros((2, 3))), r"trajectory 1: has states \(3, 3\) and next states \(2"),
-        (spoiled(dones=np.array([True, False, False])), "trajectory 1: is done at step 0 already"),
+        (spoiled(after=np.zeros((3, 3))), "trajectory 1: the next state of step 0"),
+        (
+            spoiled(after=np.zeros((2, 3))),
+            r"trajectory 1: has states of shape \(3, 3\) and next states of shape \(2",
+        ),
+        (
+            spoiled(dones=np.array([True, False, False])),
+            "trajectory 1: is done at step 0, but has 3 steps",
+        ),
         (spoiled(dones=np.zeros(2, bool)), r"trajectory 1: has 3 steps, but \[3, 3, 2\] rows"),
-        (spoiled(dones=np.array([0, 0, np.nan])), "neither true nor false"),
+        (spoiled(dones=np.array([0, 0, np.nan])), "dones other than 0 and 1"),
         ({"episode": (1, 2)}, "trajectory 1: an episode must be"),
         (spoiled(**UNKNOWN), "trajectory 1: the state at step 1, dimension 0 is nan"),
         ({"episode": (np.zeros((0, 3)),) * 5}, "trajectory 1: has states"),
@@ -204,7 +210,7 @@ def test_parts_of_other_lengths_are_refused_even_when_they_are_not_asked_for(tmp
 
 def test_an_ending_is_said_once_by_the_file_or_by_the_reader(tmp_path):
     silent = saved(tmp_path / "silent.pkl", [{"episode": np.zeros((4, 2))}])
-    with pytest.raises(DemonstrationError, match="does not say whether it ended"):
+    with pytest.raises(DemonstrationError, match="does not say whether it terminated"):
         Demonstrations.from_episodes(silent, horizon=9)
     loud = saved(tmp_path / "loud.pkl", [episode(3, done=True)])
     with pytest.raises(DemonstrationError, match="leave terminal out"):
@@ -217,7 +223,7 @@ def test_an_ending_is_said_once_by_the_file_or_by_the_reader(tmp_path):
 def test_a_pickle_that_holds_itself_is_refused(tmp_path):
     loop: list = []
     loop.append(loop)
-    with pytest.raises(DemonstrationError, match="nested too deeply, or holds itself"):
+    with pytest.raises(DemonstrationError, match="nested too deeply, or contains itself"):
         Demonstrations.from_episodes(saved(tmp_path / "e.pkl", loop), horizon=9)
 
 

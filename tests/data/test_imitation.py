@@ -83,8 +83,8 @@ def test_returns_need_rewards_of_all():
         (Recorded(GOOD, None, False), "is a Recorded without acts"),
         (Recorded(GOOD, np.zeros(3), False), "has 3 actions, expected 2"),
         (Recorded(GOOD, np.zeros(2), 1), "terminal is 1"),
-        (Recorded(GOOD, np.zeros(2), True, np.zeros(3)), r"rews have .*shape \(3,\)"),
-        (Recorded(GOOD, np.zeros(2), True, ["a", "b"]), "rews have dtype <U1"),
+        (Recorded(GOOD, np.zeros(2), True, np.zeros(3)), r"rews has .*shape \(3,\)"),
+        (Recorded(GOOD, np.zeros(2), True, ["a", "b"]), "rews has dtype <U1"),
         (Recorded({"a": GOOD}, [], True), r"states have shape \(\)"),
         (Recorded(3.0, [], True), r"states have shape \(\)"),
     ],
@@ -137,7 +137,7 @@ def test_infos_and_unwanted_actions_are_not_decoded(tmp_path):
     [
         ({"obs": None}, "has the columns"),
         ({"terminal": None}, "has the columns"),
-        ({"obs": [[[1.0, 2.0], [1.0]]] * 3}, "lists of different lengths"),
+        ({"obs": [[[1.0, 2.0], [1.0]]] * 3}, "lists have different lengths"),
         ({"obs": [[[1.0], [2.0]], [[1.0], [None]], [[1.0], [2.0]]]}, "trajectory 1: .*is nan"),
         (
             {"obs": [[[1.0], [2.0]], [[1.0, 2.0]] * 2, [[1.0], [2.0]]]},
@@ -165,7 +165,7 @@ def test_malformed_folders_are_refused(tmp_path, changes, complaint):
         ("[]", "does not list the files"),
         ('{"_data_files": [{"filename": "../a.arrow"}]}', "expected a file in the same folder"),
         ('{"_data_files": [{"filename": "gone.arrow"}]}', "lists 'gone.arrow'"),
-        ('{"_data_files": [], "_indices_data_files": [1]}', "rows are a selection"),
+        ('{"_data_files": [], "_indices_data_files": [1]}', "selection of rows"),
         ('{"_data_files": []}', "no trajectories"),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_truncated_file_is_refused(tmp_path):
     content = file.read_bytes()
     for length in (*range(0, len(content), 41), len(content) - 8):
         file.write_bytes(content[:length])
-        with pytest.raises(DemonstrationError, match=r"\.arrow was not written to its end"):
+        with pytest.raises(DemonstrationError, match=r"\.arrow is incomplete"):
             Demonstrations.load(folder)
         file.write_bytes(content[:length] + content[-8:])
         if length < len(content) - 8:

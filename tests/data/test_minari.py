@@ -184,7 +184,7 @@ def test_damaged_metadata_is_refused(folder, change, complaint):
 
 
 def test_what_is_no_dataset_is_refused():
-    with pytest.raises(ValueError, match="dataset is a int, expected a MinariDataset or an id"):
+    with pytest.raises(ValueError, match="dataset is a int, expected a MinariDataset or its id"):
         Demonstrations.from_minari(3)
 
 

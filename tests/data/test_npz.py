@@ -172,12 +172,12 @@ def test_a_file_made_by_hand(tmp_path):
         ({"lengths": None}, "no lengths"),
         ({"terminal": None}, "no terminal"),
         ({"format": np.array(2)}, "format is 2"),
-        ({"states": np.zeros((11, 2))}, "ask for 12 states, the file holds 11"),
+        ({"states": np.zeros((11, 2))}, "add up to 12 states, but the file holds 11"),
         ({"states": np.zeros(12)}, r"trajectory 0: states have shape \(4,\)"),
         ({"states": np.full((12, 2), np.inf)}, "trajectory 0: .*step 0, dimension 0 is inf"),
         ({"states": np.zeros((12, 2), object)}, "allow_pickle"),
         ({"lengths": np.array([3, 0, 6])}, "trajectory 1: its length is 0"),
-        ({"lengths": np.array([3, 2**63 - 1, 2**63 - 1])}, "ask for .* the file holds 12"),
+        ({"lengths": np.array([3, 2**63 - 1, 2**63 - 1])}, "add up to .* but the file holds 12"),
         ({"lengths": np.zeros(0, int)}, "at least one trajectory"),
         ({"lengths": np.array([3.0, 1.0, 5.0])}, "lengths have dtype float64"),
         ({"terminal": np.array([True])}, "terminal has"),
@@ -188,7 +188,7 @@ def test_a_file_made_by_hand(tmp_path):
         ({"metadata": np.array("[1]")}, "metadata is a list"),
         ({"metadata": np.array('{"expert_return": NaN}')}, "metadata must be"),
         ({"metadata": np.array({"a": 1})}, "allow_pickle"),
-        ({"actions": np.zeros((8, 1))}, "ask for 9 actions, the file holds 8"),
+        ({"actions": np.zeros((8, 1))}, "add up to 9 actions, but the file holds 8"),
     ],
 )
 def test_malformed_files_are_refused_by_name(tmp_path, changes, complaint):

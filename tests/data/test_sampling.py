@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from ilfo.agents.seeds import one_seed
 from ilfo.data.demonstrations import Demonstrations, Trajectory
-from ilfo.data.sampling import sample, sample_steps
+from ilfo.data.sampling import sample
 from ilfo.discriminators.expert_mean import PORTION, mean_features
 from ilfo.discriminators.mmd import ABSORBED, MMD, RUNAWAY
 from tests.helpers.agents import as_steps
@@ -37,24 +37,24 @@ def numbered(lengths):
 
 
 def test_all_steps_are_kept_where_they_fit():
-    sample = sample_steps(numbered([3, 1, 5]), 9, np.random.default_rng(0))
-    assert sample.shape == (9, 2, 1)
-    assert sorted(sample[:, 0, 0]) == [0, 1, 2, 4, 6, 7, 8, 9, 10]  # 3, 5 and 11 are last states
-    np.testing.assert_array_equal(sample[:, 1], sample[:, 0] + 1)
-    assert len(sample_steps(numbered([3, 1, 5]), 100, np.random.default_rng(0))) == 9
+    steps = sample(numbered([3, 1, 5]), 9, np.random.default_rng(0)).steps
+    assert steps.shape == (9, 2, 1)
+    assert sorted(steps[:, 0, 0]) == [0, 1, 2, 4, 6, 7, 8, 9, 10]  # 3, 5 and 11 are last states
+    np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
+    assert len(sample(numbered([3, 1, 5]), 100, np.random.default_rng(0)).steps) == 9
 
 
 def test_a_sample_has_no_step_twice():
-    sample = sample_steps(numbered([30, 40]), 50, np.random.default_rng(0))
-    assert sample.shape == (50, 2, 1)
-    assert len(np.unique(sample[:, 0])) == 50
-    np.testing.assert_array_equal(sample[:, 1], sample[:, 0] + 1)
+    steps = sample(numbered([30, 40]), 50, np.random.default_rng(0)).steps
+    assert steps.shape == (50, 2, 1)
+    assert len(np.unique(steps[:, 0])) == 50
+    np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
 
 
 def test_every_step_is_equally_likely_in_every_place():
     lengths, size, repeats = [9, 1, 10], 6, 3000
     data, generator = list(numbered(lengths)), np.random.default_rng(0)
-    before = np.stack([sample_steps(data, size, generator)[:, 0, 0] for _ in range(repeats)])
+    before = np.stack([sample(data, size, generator).steps[:, 0, 0] for _ in range(repeats)])
     steps = np.unique(before)
     assert len(steps) == 20
 
@@ -72,13 +72,13 @@ def test_every_step_is_equally_likely_in_every_place():
 
 def test_every_step_knows_its_trajectory():
     data = list(numbered([5, 30, 12]))
-    found = sample(data, 20, np.random.default_rng(0))
-    for step, number in zip(found.steps, found.trajectory, strict=True):
+    drawn = sample(data, 20, np.random.default_rng(0))
+    for step, number in zip(drawn.steps, drawn.trajectory, strict=True):
         assert (data[number].states[:-1] == step[0]).all(-1).any()
 
 
 def test_the_sample_follows_from_the_generator():
-    draw = lambda seed: sample_steps(numbered([50]), 10, np.random.default_rng(seed))
+    draw = lambda seed: sample(numbered([50]), 10, np.random.default_rng(seed)).steps
     np.testing.assert_array_equal(draw(0), draw(0))
     assert not np.array_equal(draw(0), draw(1))
 
@@ -128,16 +128,16 @@ CASES = {
 def test_the_mean_equals_one_in_memory(name):
     lengths, terminal, horizon = CASES[name]
     data, states = demonstrations(lengths, terminal), discriminators(SPEC)
-    found = mean_features(data, SPEC, states, horizon)
-    assert found.shape == (2, 8)
-    np.testing.assert_allclose(found, by_hand(data, SPEC, states, horizon), atol=1e-5)
+    means = mean_features(data, SPEC, states, horizon)
+    assert means.shape == (2, 8)
+    np.testing.assert_allclose(means, by_hand(data, SPEC, states, horizon), atol=1e-5)
 
 
 def test_the_mass_of_endings_in_numbers():
     # 4 steps and an ending 6 before the horizon; 7 steps, cut
-    found = mean_features(demonstrations([4, 7], [True, False]), SPEC, discriminators(SPEC), 10)
-    np.testing.assert_allclose(found[:, ABSORBED], 6 / (4 + 6 + 7), rtol=1e-6)
-    np.testing.assert_array_equal(found[:, RUNAWAY], 0)
+    means = mean_features(demonstrations([4, 7], [True, False]), SPEC, discriminators(SPEC), 10)
+    np.testing.assert_allclose(means[:, ABSORBED], 6 / (4 + 6 + 7), rtol=1e-6)
+    np.testing.assert_array_equal(means[:, RUNAWAY], 0)
 
 
 @pytest.mark.parametrize("spec", [MMD(6, absorbing=False), MMD(6, input="pair")])
@@ -186,12 +186,12 @@ def test_a_stream_of_any_size_needs_no_more_memory():
     data = Demonstrations.stream(produce)
     states = discriminators(SPEC, dim=dim, count=1)
     tracemalloc.start()
-    sample = sample_steps(data, 500, np.random.default_rng(0))
+    steps = sample(data, 500, np.random.default_rng(0)).steps
     means = mean_features(data, SPEC, states, 2 * length)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert sample.shape == (500, 2, dim)
+    assert steps.shape == (500, 2, dim)
     assert peak < whole / 2
-    # every second trajectory spends as long behind its ending as before it
+    # every second trajectory spends as long after termination as before it
     np.testing.assert_allclose(means[0, ABSORBED], 1 / 3, rtol=1e-5)
     assert jnp.isfinite(means).all()

@@ -150,13 +150,16 @@ def test_a_step_column_is_no_dimension_but_finds_missing_rows(write):
     ("changes", "complaint"),
     [
         ({"episode": None}, "no column 'episode'"),
-        ({"episode": ["a", "a", "b", "b", "a", "a"]}, "trajectory 2: in row 4 episode 'a' goes on"),
-        ({"episode": ["a", "a", "a", None, "b", "b"]}, "row 3 does not say its episode"),
+        (
+            {"episode": ["a", "a", "b", "b", "a", "a"]},
+            "trajectory 2: row 4 belongs to episode 'a', which already",
+        ),
+        ({"episode": ["a", "a", "a", None, "b", "b"]}, "row 3 has no episode"),
         ({"episode": [0, 0, 0, 1, 1, 2]}, "trajectory 2: .*two states"),
         ({"x": [0.0, 1.0, 2.0, 3.0, None, 5.0]}, "trajectory 1: column 'x' is empty.* step 1"),
         ({"x": [0.0, 1.0, 2.0, 3.0, 4.0, np.nan]}, "trajectory 1: column 'x' .* step 2"),
         ({"x": [0.0, 1.0, 2.0, 3.0, np.inf, 5.0]}, "trajectory 1: .*step 1, dimension 0 is inf"),
-        ({"x": None}, "no column is left for the state"),
+        ({"x": None}, "is a dimension of the state"),
         ({"x": ["1.0", "x", "1", "1", "1", "1"]}, "column 'x' holds '1.0'"),
         ({"terminal": [False, True, True, False, False, False]}, "trajectory 0: .* at step 1"),
         ({"terminal": [0, 0, 2, 0, 0, 0]}, "true and false, or 1 and 0"),
@@ -180,7 +183,7 @@ def test_tables_that_would_mislead_are_refused(write, changes, complaint):
     [
         ("", "no column 'episode'"),
         ("episode,terminal,x\n", "no rows"),
-        ("episode,terminal,x\n0,0,1\n0,0\n", "line 3 has 2 fields, the header 3"),
+        ("episode,terminal,x\n0,0,1\n0,0\n", "line 3 has 2 fields, but the header has 3"),
         ("episode,terminal,x\n0,0,1\n0,0,1,2\n", "line 3 has 4 fields"),
         ("episode,terminal,x,x\n0,0,1,1\n", r"columns \['x'\] appear more than once"),
         ("episode;terminal;x\n0;0;1\n", r"only \['episode;terminal;x'\]"),
@@ -305,7 +308,7 @@ def test_every_finite_state_survives_a_file(tmp_path_factory, values, suffix):
 @pytest.mark.parametrize("name", ["Reward", "rewards", "done", "truncated", "acts", "t", "Episode"])
 def test_columns_that_look_like_something_else_are_not_taken_for_states(name):
     table = {"episode": [0, 0], "x": [0.0, 1.0], name: [0.0, 1.0]}
-    with pytest.raises(ValueError, match=f"column {name!r} looks like something else"):
+    with pytest.raises(ValueError, match=f"column {name!r} does not look like a dimension"):
         Demonstrations.from_table(table, terminal=False)
     for states, dim in ((["x"], 1), (["x", name], 2)):
         assert Demonstrations.from_table(table, states=states, terminal=False).dim == dim

@@ -10,7 +10,7 @@ from tests.helpers.agents import as_steps
 SAMPLE = np.random.default_rng(0).normal(size=(20, 2, 3)).astype(np.float32)
 
 
-def test_every_step_alive_pays_the_same_and_nothing_pays_behind_an_ending():
+def test_every_step_costs_the_same_and_nothing_costs_after_termination():
     spec = ConstantCost(MMD(8))
     state = spec.init(as_steps(SAMPLE), None, key=jax.random.key(0))
     features = jax.vmap(state.features)(SAMPLE[:, 0], SAMPLE[:, 1])

@@ -164,20 +164,20 @@ def one_stream(length, **flags) -> Rollout:
         nothing,
         column("terminal", False),
         column("runaway", False),
-        column("cut", False),
+        column("truncated", False),
         column("valid", True),
         jnp.asarray(flags.get("elapsed", list(range(length))))[None],
     )
 
 
 HORIZON = 10
-# flags, weight of each of the four steps, mass behind terminal, mass behind runaway
+# flags, weight of each of the four steps, mass after terminal, mass after runaway
 STREAMS = {
     "terminal": ({"terminal": [0, 0, 1, 0], "valid": [1, 1, 1, 0]}, [1, 1, 1, 0], 7, 0),
     "runaway": ({"runaway": [0, 1, 0, 0], "valid": [1, 1, 0, 0]}, [1, 1, 0, 0], 0, 8),
-    "cut": ({"cut": [0, 0, 0, 1]}, [1, 1, 1, 1], 0, 0),
+    "truncated": ({"truncated": [0, 0, 0, 1]}, [1, 1, 1, 1], 0, 0),
     "two episodes": (
-        {"terminal": [0, 1, 0, 0], "cut": [0, 0, 0, 1], "elapsed": [4, 5, 0, 1]},
+        {"terminal": [0, 1, 0, 0], "truncated": [0, 0, 0, 1], "elapsed": [4, 5, 0, 1]},
         [1, 1, 1, 1],
         4,
         0,
@@ -197,7 +197,7 @@ def features_of_four_steps():
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_time_behind_an_ending_is_spent_in_its_absorbing_state(name):
+def test_time_after_termination_is_spent_in_its_absorbing_state(name):
     flags, weight, absorbed, runaway = STREAMS[name]
     psi = features_of_four_steps()
     flags = {k: v if k == "elapsed" else np.array(v, bool) for k, v in flags.items()}
@@ -263,10 +263,10 @@ DELTA = POLICY - EXPERT  # of length 0.424
 def test_the_ball_form_is_the_maximiser_over_the_ball(zeta):
     w = fit(MMD(3, form="ball", zeta=zeta), POLICY, EXPERT)
     assert np.linalg.norm(w) == pytest.approx(zeta, rel=1e-5)
-    rivals = np.random.default_rng(0).normal(size=(2000, 5))
+    others = np.random.default_rng(0).normal(size=(2000, 5))
     radius = np.random.default_rng(1).uniform(size=(2000, 1)) ** 0.2
-    rivals *= zeta * radius / np.linalg.norm(rivals, axis=1, keepdims=True)
-    assert (rivals @ DELTA).max() < w @ DELTA
+    others *= zeta * radius / np.linalg.norm(others, axis=1, keepdims=True)
+    assert (others @ DELTA).max() < w @ DELTA
     assert w @ DELTA == pytest.approx(zeta * np.linalg.norm(DELTA), rel=1e-5)
 
 
@@ -317,7 +317,7 @@ def test_the_cost_is_the_clipped_inner_product():
     np.testing.assert_array_equal(spec.cost(state, psi), [-2, -0.5, 0, 0.25, 0.25])
 
 
-def test_the_cost_behind_an_ending_is_that_of_its_feature():
+def test_the_cost_after_termination_is_that_of_its_feature():
     state = with_weights([0.0, 0.0, 0.0, -0.4, 3.0])
     spec = MMD(3)
     for place, cost in zip((ABSORBED, RUNAWAY), spec.ending_costs(state), strict=True):

@@ -184,7 +184,7 @@ def test_the_noise_of_a_stochastic_model_is_that_of_the_system():
     one = model.member(jnp.array(1))
     drawn = jax.vmap(lambda key: one.sample(state, action, key=key))(keys)
     own = model.means(state, action)[1]
-    # a standard error is 1/√4000 of a deviation for the mean, 1/√8000 for the deviation itself
+    # standard errors: 1/√4000 of the noise for the mean, 1/√8000 for the standard deviation
     np.testing.assert_allclose((drawn.mean(0) - own) / model.noise, 0, atol=4 / 4000**0.5)
     np.testing.assert_allclose(drawn.std(0) / model.noise, 1, atol=4 / 8000**0.5)
 
@@ -197,7 +197,7 @@ def test_a_member_of_a_deterministic_model_ignores_the_key():
     np.testing.assert_array_equal(draw(0), draw(1))
 
 
-def test_numbered_actions_enter_as_one_hot_vectors():
+def test_discrete_actions_enter_as_one_hot_vectors():
     """Weights that pick the action's own row: action a moves the state by moves[a]."""
     actions, moves = DiscreteActions(3), jnp.array([0.0, 5.0, -5.0])
     weight = jnp.concatenate([jnp.zeros(1), moves])[:, None]

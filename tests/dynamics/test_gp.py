@@ -36,7 +36,7 @@ def test_linear_kernel_equals_knr(degree, capacity):
 
 def test_both_forms_have_the_same_beta_for_a_kernel_of_finite_rank():
     betas = [
-        float(fit_all(GPDynamics(Polynomial(1), c, noise=0.3), BOX, *HALVES).model.beta)
+        float(fit_all(GPDynamics(Polynomial(1), capacity=c, noise=0.3), BOX, *HALVES).model.beta)
         for c in (40, 39)
     ]
     assert betas[0] == pytest.approx(betas[1], rel=1e-4)
@@ -74,7 +74,9 @@ def test_beyond_the_capacity_every_transition_counts():
 
 
 def test_many_features_tend_to_the_exact_process():
-    make = lambda capacity: GPDynamics(RandomFourier(1000, 2.0), capacity, noise=0.3, beta=1.0)
+    make = lambda capacity: GPDynamics(
+        RandomFourier(1000, 2.0), capacity=capacity, noise=0.3, beta=1.0
+    )
     exact, near = (answers(fit_all(make(c), BOX, *HALVES).model) for c in (40, 39))
     np.testing.assert_allclose(near[0], exact[0], atol=0.05)
     np.testing.assert_allclose(near[1], exact[1], atol=0.3)
@@ -88,7 +90,7 @@ def test_rounding_only_enlarges_the_uncertainty(spread):
     at = lambda seed: smooth_steps(count, seed=seed)._replace(action=still)
     shrunk = lambda steps: steps._replace(state=np.float32(spread * steps.state))
     data, other = shrunk(at(0)), shrunk(at(1))
-    spec = GPDynamics(RandomFourier(4, bandwidth), count, noise, beta=1.0, scaled=False)
+    spec = GPDynamics(RandomFourier(4, bandwidth), noise, capacity=count, beta=1.0, scaled=False)
     model = fit_all(spec, BOX, data).model
     join = lambda steps: np.concatenate([steps.state, steps.action], 1).astype(np.float64)
     kernel = lambda a, b: np.exp(-((a[:, None] - b) ** 2).sum(-1) / (2 * bandwidth**2))

@@ -64,7 +64,7 @@ def test_an_action_without_effect_lowers_confidence_and_accuracy():
     assert mean_confidence(state.model, buffer) == pytest.approx(0.5, abs=0.1)
 
 
-def test_numbered_actions_that_differ_in_effect_are_recovered():
+def test_discrete_actions_that_differ_in_effect_are_recovered():
     actions = DiscreteActions(3)
     pushes = jnp.array([[0.5, 0.0], [0.0, 0.5], [-0.5, 0.0]])
     buffer = filled(actions, lambda one_hot: one_hot @ pushes)
@@ -73,7 +73,7 @@ def test_numbered_actions_that_differ_in_effect_are_recovered():
     assert mean_confidence(state.model, buffer) > 0.97
 
 
-def test_numbered_actions_with_the_same_effect_share_the_confidence():
+def test_discrete_actions_with_the_same_effect_share_the_confidence():
     """0 and 1 do the same, 2 does not: chance is right about half of the former."""
     actions = DiscreteActions(3)
     pushes = jnp.array([[0.5, 0.0], [0.5, 0.0], [-0.5, 0.0]])

@@ -222,7 +222,7 @@ class TestDiscretise:
 
     @pytest.mark.parametrize("bins", [0, -1, 2.5, True, (2, 3), (2.0,), "x"])
     def test_bins_that_make_no_sense(self, bins):
-        with pytest.raises(ValueError, match=r"bins is .*, but must be a positive number"):
+        with pytest.raises(ValueError, match=r"bins is .*, but must be a positive integer"):
             Discretise(gym.make("Pendulum-v1"), bins)
 
     def test_a_count_may_be_of_numpy(self):

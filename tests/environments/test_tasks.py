@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from ilfo.cli.info import expert_rows
+from ilfo.cli.tasks import expert_rows
 from ilfo.common.text_tables import as_markdown
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.tasks import TASKS, find_task

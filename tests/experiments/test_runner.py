@@ -54,7 +54,7 @@ def test_one_file_per_seed_with_its_curve(ran):
         seconds = [row["seconds"] for row in result["curve"]]
         assert 0 < seconds[0] < seconds[1]
         for row in result["curve"]:
-            assert set(MobILE.metrics) < set(row)
+            assert set(MobILE.method.metrics) < set(row)
             assert row["model_loss"] > 0
 
 
@@ -101,12 +101,18 @@ def test_a_row_that_other_settings_made_is_marked(ran):
     assert stale_note("sweep", [cell], results) is None
     assert stale[1][0] == "tiny*"
     assert stale[1][1:] == fresh[1][1:]
-    assert "such settings (weight); run it again" in stale_note("sweep", [other], results)
+    assert "settings existed: weight. To compare, run the cell again" in stale_note(
+        "sweep", [other], results
+    )
     kept = read_results(results, "sweep", cell)
-    for each in kept:
-        del each["settings"]["policy"]["width"]  # as if the setting had come later
-        del each["settings"]["discriminator"]["ridge"]  # as this one did, switched off
+    for record in kept:
+        del record["settings"]["policy"]["width"]  # as if the setting had come later
+        del record["settings"]["discriminator"]["ridge"]  # as this one did, switched off
+        record["settings"]["planner"]["shortening"] = 0.8  # a setting that is a constant now
     assert changed(cell, kept) == {"policy.width"}
+    for record in kept:
+        record["settings"]["planner"]["shortening"] = 0.5
+    assert changed(cell, kept) == {"policy.width", "planner.shortening"}
 
 
 def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
@@ -178,20 +184,20 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
         assert iterations >= 10 * cell.every
 
 
-def test_mobile_and_its_rivals_meet_on_equal_terms():
+def test_mobile_and_the_baselines_have_equal_budgets():
     """The same task, demonstrations, seeds and online budget in every cell of a task."""
-    orders = {cell.name: cell.spec for cell in find_sweep("methods")}
+    specs = {cell.name: cell.spec for cell in find_sweep("methods")}
     for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
-        mobile = orders[task]
+        mobile = specs[task]
         assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())
         for method in ("bc", "bco", "gail", "gaifo", "constant"):
-            rival = orders[f"{task}-{method}"]
-            assert rival.budget == (None if method == "bc" else mobile.budget)
+            baseline = specs[f"{task}-{method}"]
+            assert baseline.budget == (None if method == "bc" else mobile.budget)
             for name in ("task", "trajectories", "seeds", "first_seed"):
-                assert getattr(rival, name) == getattr(mobile, name)
+                assert getattr(baseline, name) == getattr(mobile, name)
 
 
-def test_the_table_of_rivals_reads_mobile_where_the_six_tasks_keep_it(tmp_path):
+def test_the_sweep_of_methods_reads_mobile_where_the_sweep_of_tasks_keeps_it(tmp_path):
     """So that nothing is run twice."""
     cell = next(cell for cell in find_sweep("methods") if cell.name == "hopper")
     assert result_file(tmp_path, "methods", cell, 3) == tmp_path / "tasks" / "hopper-3.json"

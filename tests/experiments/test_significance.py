@@ -66,8 +66,8 @@ def test_policies_of_other_rules_have_their_own_rows(tmp_path):
     assert len({len(row) for row in (mine, second, expert, chance)}) == 1
 
 
-def test_every_cell_of_the_rivals_can_be_ordered():
-    """MobILESettings are made and changes applied; nobody asks ILPO for continuous actions."""
+def test_every_cell_of_the_methods_has_settings():
+    """Presets exist and changes apply; no cell combines ILPO with continuous actions."""
     names = [cell.name for cell in CELLS]
     assert len(set(names)) == len(names)
     assert not {f"{task}-ilpo" for task in CONTINUOUS} & set(names)
@@ -91,8 +91,8 @@ def test_whole_curves_are_compared_with_those_without_bonus(tmp_path):
     assert dict(zip(header, row, strict=True)) == {
         "cell": "a",
         "seeds": "3, 3",
-        "mean height": "0.667",
+        "mean score of the curve": "0.667",
         "without bonus": "0.333",
-        "p of better": "0.050",
-        "p of worse": "1.000",
+        "p (bonus is better)": "0.050",
+        "p (bonus is worse)": "1.000",
     }

@@ -47,7 +47,7 @@ SETTINGS: MobILESettings = functools.reduce(apply_change, CHANGES, MobILESetting
 
 def as_steps(pairs, trajectories: int = 2) -> DemonstratedSteps:
     """Steps (n, 2, F) as demonstrated ones, dealt to so many trajectories."""
-    return DemonstratedSteps(jnp.asarray(pairs), jnp.arange(len(pairs)) % trajectories)
+    return DemonstratedSteps.from_pairs(jnp.asarray(pairs), jnp.arange(len(pairs)) % trajectories)
 
 
 def demonstrations(count: int = 2):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
-from ilfo.methods.presets import find_preset
+from ilfo.methods.presets import find_settings
 from ilfo.runs.launch import RunSpec, apply_change
 from tests.helpers.agents import CHANGES as MOBILE
 from tests.helpers.agents import HORIZON
@@ -46,7 +46,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 STEP = 2 * HORIZON
 """Online samples of one iteration, of the methods that take any."""
 RIVALS = tuple(name for name in METHODS if name != "mobile")
-STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].needs.actions)
+STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].method.needs.actions)
 
 
 def demonstrations(count: int = 2):
@@ -55,14 +55,14 @@ def demonstrations(count: int = 2):
 
 def small_rival(method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more):
     """An agent of the method, with small settings and what is changed of them."""
-    preset = find_preset("default", method)(None)
+    preset = find_settings("default", method)
     settings = functools.reduce(apply_change, (*CHANGES[method], *changes), preset)
     expert = demonstrations() if expert is None else expert
     return METHODS[method](environment, expert, settings, seeds=seeds, horizon=HORIZON, **more)
 
 
 def budget(method: str, iterations: int) -> int | None:
-    return iterations * STEP if METHODS[method].needs.environment else None
+    return iterations * STEP if METHODS[method].method.needs.environment else None
 
 
 def method_spec(method: str, demos: Path, iterations: int, **more) -> RunSpec:

@@ -366,9 +366,8 @@ def test_an_iteration_keeps_the_kind_of_every_array(name):
     count = settings.streams
     array = lambda *shape, dtype=jnp.float32: jax.ShapeDtypeStruct(shape, dtype)
     make = lambda sample: init(settings, problem, sample, key=jax.random.key(0))
-    state = eqx.filter_eval_shape(
-        make, DemonstratedSteps(array(10, 2, rows), array(10, dtype=jnp.int32))
-    )
+    steps = DemonstratedSteps.from_pairs(jnp.zeros((10, 2, rows)))
+    state = eqx.filter_eval_shape(make, steps)
     drawn = state.buffer.recent.items.action
     flag = array(count, HORIZON, dtype=bool)
     rollout = Rollout(
@@ -377,12 +376,11 @@ def test_an_iteration_keeps_the_kind_of_every_array(name):
         next_state=array(count, HORIZON, dim),
         terminal=flag,
         runaway=flag,
-        cut=flag,
+        truncated=flag,
         valid=flag,
         elapsed=array(count, HORIZON, dtype=jnp.int32),
     )
-    starts = array(5, dim) if feature_map is None else None
-    expert = Expert(array(state.discriminator.psi.size), starts, starts)
+    expert = Expert(array(state.discriminator.psi.size), steps, feature_map is None)
     after, log = eqx.filter_eval_shape(
         lambda *args: improve(settings, problem, *args), state, rollout, expert
     )

@@ -1,20 +1,23 @@
 """Presets: what they promise, beside the paper's table."""
 
+from dataclasses import replace
+
 import pytest
 
 from ilfo.cli.settings_table import differences
 from ilfo.common.fitting import SGD, Adam
 from ilfo.dynamics.termination import KnownTermination, LearnedTermination
 from ilfo.environments.tasks import TASKS, find_task
+from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
-from ilfo.methods.presets import PRESETS, find_preset
+from ilfo.methods.presets import PRESETS, find_settings, presets_of
 from ilfo.runs.launch import RunSpec
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS["mobile"])
 def test_every_task_has_every_preset(name, task):
-    settings = find_preset(name)(task)
+    settings = find_settings(name, task=task)
     assert isinstance(settings, MobILESettings)
     if name == "general":
         assert isinstance(settings.termination, LearnedTermination)
@@ -23,15 +26,28 @@ def test_every_task_has_every_preset(name, task):
 
 
 def test_general_knows_nothing_of_the_task_and_is_what_unknown_environments_get():
-    known = {repr(find_preset("general")(task)) for task in (*TASKS.values(), None)}
+    known = {repr(find_settings("general", task=task)) for task in (*TASKS.values(), None)}
     assert known == {repr(MobILESettings())}
-    assert find_preset("default")(None) == MobILESettings()
+    assert find_settings("default") == MobILESettings()
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])
 def test_the_papers_presets_are_for_its_tasks_only(name):
-    with pytest.raises(ValueError, match=f"the preset '{name}' is for the paper's tasks only"):
-        find_preset(name)(None)
+    with pytest.raises(ValueError, match=f"no preset '{name}' for an unknown environment"):
+        find_settings(name)
+    seventh = replace(find_task("cartpole"), name="seventh")
+    with pytest.raises(ValueError, match=f"no preset '{name}' for seventh; there are: default, ge"):
+        find_settings(name, task=seventh)
+
+
+def test_a_task_without_rows_of_its_own_has_the_general_settings_and_its_known_ending():
+    seventh = replace(find_task("cartpole"), name="seventh")
+    assert set(presets_of("mobile", seventh)) == {"default", "general"}
+    known = replace(MobILESettings(), termination=KnownTermination(seventh.terminal))
+    assert find_settings("default", task=seventh) == known
+    for method, kind in METHODS.items():
+        if method != "mobile":
+            assert find_settings("default", method, seventh) == kind.method.settings()
 
 
 PAPER = {
@@ -56,7 +72,7 @@ PLANNING = {
 
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_table(name):
-    paper = find_preset("paper")(find_task(name))
+    paper = find_settings("paper", task=find_task(name))
     dynamics, planner, policy = paper.dynamics, paper.planner, paper.policy
     assert (
         paper.streams,
@@ -93,7 +109,7 @@ def test_the_papers_table(name):
 
 def test_what_the_authors_do_differently():
     changed = lambda name: differences(
-        find_preset("authors")(find_task(name)), find_preset("paper")(find_task(name))
+        find_settings("authors", task=find_task(name)), find_settings("paper", task=find_task(name))
     )
     shared = {
         "dynamics.stochastic": "False",

@@ -17,8 +17,8 @@ def value(state):
 
 
 def batch(
-    values, next_values, cost, *, terminal=(), runaway=(), cut=(), invalid=(), terminal_cost=0.0,
-    runaway_cost=0.0,
+    values, next_values, cost, *, terminal=(), runaway=(), truncated=(), invalid=(),
+    terminal_cost=0.0, runaway_cost=0.0,
 ) -> Batch:  # fmt: skip
     """States are their values; flags are given as (stream, step)."""
     shape = np.shape(cost)
@@ -32,20 +32,20 @@ def batch(
     column = lambda x: jnp.broadcast_to(jnp.asarray(x, jnp.float32), shape)[..., None]
     rollout = Rollout(
         column(values), jnp.zeros(shape, jnp.int32), column(next_values), flags(terminal),
-        flags(runaway), flags(cut), ~flags(invalid), jnp.zeros(shape, jnp.int32),
+        flags(runaway), flags(truncated), ~flags(invalid), jnp.zeros(shape, jnp.int32),
     )  # fmt: skip
     costs = jnp.asarray(cost, jnp.float32)
     return Batch(rollout, costs, jnp.array(terminal_cost), jnp.array(runaway_cost))
 
 
 def test_four_steps_by_hand() -> None:
-    """γ = λ = ½; V = 1, 2, 3, 4 before and 2, 3, 4, 5 behind each step; each step costs 1.
+    """γ = λ = ½; V = 1, 2, 3, 4 before and 2, 3, 4, 5 after each step; each step costs 1.
 
     δ_t = 1 + ½ V(s_{t+1}) - V(s_t) = 1, ½, 0, -½ where nothing special happens.
     """
     given = batch(
         [1, 2, 3, 4], [2, 3, 4, 5], np.ones((5, 4)),
-        terminal=[(1, 1)], runaway=[(2, 1)], cut=[(0, 3), (1, 3), (3, 0), (3, 3), (4, 3)],
+        terminal=[(1, 1)], runaway=[(2, 1)], truncated=[(0, 3), (1, 3), (3, 0), (3, 3), (4, 3)],
         invalid=[(2, 2), (2, 3)], terminal_cost=2.0, runaway_cost=3.0,
     )  # fmt: skip
     advantage, returns = GAECritic(discount=0.5, trace=0.5).estimate(value, given)  # type: ignore[arg-type]
@@ -53,11 +53,11 @@ def test_four_steps_by_hand() -> None:
         [
             # A3 = -1/2;  A2 = 0 - 1/8;  A1 = 1/2 - 1/32;  A0 = 1 + 15/128
             [1 + 15 / 128, 15 / 32, -1 / 8, -1 / 2],
-            # the terminal step is worth 2/(1 - ½) = 4 behind it: δ1 = 1 + 2 - 2 = 1
+            # after the terminal step the value is 2/(1 - ½) = 4: δ1 = 1 + 2 - 2 = 1
             [1 + 1 / 4, 1, -1 / 8, -1 / 2],
-            # the runaway one 3/(1 - ½) = 6: δ1 = 1 + 3 - 2 = 2; nothing comes from behind it
+            # after the runaway one 3/(1 - ½) = 6: δ1 = 1 + 3 - 2 = 2; later steps do not count
             [1 + 2 / 4, 2, np.nan, np.nan],
-            # behind a cut the critic's own estimate stands in, and the sum stops
+            # after truncation the critic's estimate is used, and the sum stops
             [1, 15 / 32, -1 / 8, -1 / 2],
             [1 + 15 / 128, 15 / 32, -1 / 8, -1 / 2],
         ]
@@ -87,7 +87,7 @@ def test_absorbing_value_against_a_long_rollout(kind: str) -> None:
     explicit = np.concatenate([first, np.full(steps, c)])
     by_hand = [sum(discount**k * x for k, x in enumerate(explicit[t:])) for t in range(3)]
     short = batch(5.0, 5.0, [first], **{kind: [(0, 2)], f"{kind}_cost": c})
-    long = batch(0.0, 0.0, [explicit], cut=[(0, steps + 2)])
+    long = batch(0.0, 0.0, [explicit], truncated=[(0, steps + 2)])
     for given in (short, long):
         _, returns = critic.estimate(value, given)  # type: ignore[arg-type]
         np.testing.assert_allclose(returns[0, :3], by_hand, rtol=1e-5)
@@ -106,7 +106,7 @@ def test_trace_one_sums_discounted_costs_whatever_the_critic_thinks() -> None:
 
 
 def test_trace_zero_looks_one_step_ahead() -> None:
-    given = batch([1, 2, 3], [2, 3, 4], [[1.0, 2.0, 3.0]], cut=[(0, 2)])
+    given = batch([1, 2, 3], [2, 3, 4], [[1.0, 2.0, 3.0]], truncated=[(0, 2)])
     advantage, _ = GAECritic(discount=0.5, trace=0.0).estimate(value, given)  # type: ignore[arg-type]
     np.testing.assert_allclose(advantage, [[1.0, 1.5, 2.0]])
 
@@ -140,15 +140,15 @@ def test_fit_reaches_the_returns_of_valid_states() -> None:
 
 
 def test_estimates_are_cut_off_at_the_largest_cost() -> None:
-    """γ = ½: no value can lie beyond twice the largest cost, in the batch or behind an ending."""
+    """γ = ½: no value can lie beyond twice the largest cost, in the batch or after termination."""
     spec = GAECritic(discount=0.5, trace=0.0)
-    wild = batch([0, 0], [100, -100], np.array([[1.0, -1.0]]), cut=[(0, 1)])
+    wild = batch([0, 0], [100, -100], np.array([[1.0, -1.0]]), truncated=[(0, 1)])
     advantage, _ = spec.estimate(value, wild)  # type: ignore[arg-type]
     np.testing.assert_allclose(advantage, [[1 + 0.5 * 2, -1 - 0.5 * 2]])
-    dear = batch([0, 0], [100, 0], np.array([[1.0, 1.0]]), cut=[(0, 1)], runaway_cost=3.0)
+    dear = batch([0, 0], [100, 0], np.array([[1.0, 1.0]]), truncated=[(0, 1)], runaway_cost=3.0)
     advantage, _ = spec.estimate(value, dear)  # type: ignore[arg-type]
     assert advantage[0, 0] == 1 + 0.5 * 6
-    unseen = batch([0, 0], [100, 0], np.array([[1.0, 50.0]]), cut=[(0, 0)], invalid=[(0, 1)])
+    unseen = batch([0, 0], [100, 0], np.array([[1.0, 50.0]]), truncated=[(0, 0)], invalid=[(0, 1)])
     advantage, _ = spec.estimate(value, unseen)  # type: ignore[arg-type]
     assert advantage[0, 0] == 1 + 0.5 * 2
 
@@ -161,6 +161,6 @@ def test_a_critic_that_feeds_on_itself_stays_bounded() -> None:
         lambda s: s.critic.network.layers[-1].bias, state, replace_fn=lambda b: b + 1e3
     )
     steps = np.random.default_rng(0).normal(size=(8, 20))
-    given = batch(steps, steps + 1, np.ones((8, 20)), cut=[(i, 19) for i in range(8)])
+    given = batch(steps, steps + 1, np.ones((8, 20)), truncated=[(i, 19) for i in range(8)])
     _, returns = spec.estimate(blown.critic, given)
     assert np.abs(returns).max() <= 2 / (1 - 0.995)

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from ilfo.planners.base import Steps
 from ilfo.planners.critic import Batch
-from ilfo.planners.trpo import TRPO, fisher_product, natural_policy_gradient
+from ilfo.planners.trpo import TRPO, fisher_product
 from ilfo.policies.base import AbstractPolicy, Gaussian
 from tests.helpers.policies import ACTIONS, bandit_batch, small_policy
 
@@ -181,10 +181,6 @@ def test_a_search_that_finds_nothing_restores_the_policy(policy: AbstractPolicy)
     np.testing.assert_array_equal(flatten(new)[0], flatten(policy)[0])
     assert log["accepted"] == 0
     assert log["line_search_tries"] == 0
-
-
-def test_the_natural_policy_gradient_is_trpo_without_a_search() -> None:
-    assert natural_policy_gradient(kl=0.3) == TRPO(kl=0.3, line_search=False)
 
 
 def test_fisher_states_are_valid_ones() -> None:

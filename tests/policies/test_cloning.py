@@ -40,7 +40,7 @@ def test_a_linear_policy_is_recovered_with_its_noise():
     np.testing.assert_allclose(loss, expected, atol=0.1)
 
 
-def test_a_deviation_that_falls_below_its_bound_stays_on_it():
+def test_a_standard_deviation_that_falls_below_its_bound_stays_on_it():
     box = BoxActions((-1.0,), (1.0,), (1,))
     states = jax.random.normal(jax.random.key(0), (500, 2))
     spec = MLPPolicy(depth=0, log_std_min=-1.0)

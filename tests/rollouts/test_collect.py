@@ -8,9 +8,10 @@ import pytest
 
 from ilfo.common.spaces import DiscreteActions, action_space
 from ilfo.common.types import Normaliser
+from ilfo.dynamics.bonus import FittedBonus
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import collect
-from ilfo.rollouts.imagine import imagine
+from ilfo.rollouts.imagine import World
 from tests.helpers.counting import LIMIT, Counting, counting
 from tests.helpers.models import (
     BOX,
@@ -73,7 +74,7 @@ def test_every_recorded_step_obeys_the_dynamics(kind, time_limit):
 @pytest.mark.parametrize("kind", KINDS)
 def test_episodes_follow_one_another_without_a_gap(kind, time_limit):
     rollout, _, _ = gathered(kind, time_limit=time_limit)
-    over = (rollout.terminal | rollout.cut)[..., :-1]
+    over = (rollout.terminal | rollout.truncated)[..., :-1]
     assert over.sum() > 3
     now, then = rollout.state[..., :-1, :], rollout.state[..., 1:, :]
     np.testing.assert_array_equal(then[~over], rollout.next_state[..., :-1, :][~over])
@@ -91,7 +92,7 @@ def test_cut_marks_time_limits_and_the_end_of_the_record():
     assert limit.sum() > 3
     assert rollout.terminal.sum() > 3
     limit[..., -1] |= ~rollout.terminal[..., -1]
-    np.testing.assert_array_equal(rollout.cut, limit)
+    np.testing.assert_array_equal(rollout.truncated, limit)
     assert rollout.elapsed.max() == 4
 
 
@@ -100,8 +101,8 @@ def test_the_last_step_is_terminal_or_cut():
     rollout, _, _ = gathered("discrete", streams=20, steps=13)
     last = rollout.terminal[0, :, -1]
     assert 0 < last.sum() < 20
-    np.testing.assert_array_equal(rollout.cut[0, :, -1], ~last)
-    assert not rollout.cut[..., :-1].any()
+    np.testing.assert_array_equal(rollout.truncated[0, :, -1], ~last)
+    assert not rollout.truncated[..., :-1].any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -168,7 +169,8 @@ def dream(model, rule, starts, region=EVERYWHERE, seed=0):
 
 @eqx.filter_jit
 def _dream(model, rule, starts, region, key):
-    return imagine(policy(), model, rule, BOX, starts, region, HORIZON, key=key)
+    world = World(model, rule, FittedBonus(jnp.float32(1.0)), *region)
+    return world.imagine(policy(), BOX, starts, HORIZON, key=key)
 
 
 # of three members: exactly as many, fewer, and numbers that they do not divide
@@ -180,8 +182,8 @@ def test_a_trajectory_is_the_unrolled_member_of_its_number(count):
     assert rollout.valid.all()
     assert not rollout.ended.any()
     assert rollout.elapsed.tolist() == [list(range(HORIZON))] * count
-    assert rollout.cut[:, -1].all()
-    assert not rollout.cut[:, :-1].any()
+    assert rollout.truncated[:, -1].all()
+    assert not rollout.truncated[:, :-1].any()
     assert (jnp.abs(rollout.action) > 1).any()  # and these were clipped
 
 
@@ -194,15 +196,15 @@ def test_an_ending_stops_the_trajectory():
     assert rollout.valid.sum(1).tolist() == [4, 2, 6]
     assert rollout.valid.tolist() == (np.arange(6) < np.array([[4], [2], [6]])).tolist()
     assert not rollout.runaway.any()
-    assert rollout.cut.tolist() == [[False] * 6, [False] * 6, [False] * 5 + [True]]
+    assert rollout.truncated.tolist() == [[False] * 6, [False] * 6, [False] * 5 + [True]]
     np.testing.assert_allclose(rollout.next_state[0, 3, 0], 1.2, rtol=1e-5)
 
 
-def test_an_ending_on_the_last_step_is_not_cut():
+def test_an_ending_on_the_last_step_is_not_truncated():
     starts = jnp.array([[0.0, 0.0], [-0.1, 0.0], [-9.0, 0.0]])
     rollout = dream(DRIFT, Beyond(jnp.array(1.7)), starts)
     assert rollout.terminal[:, -1].tolist() == [True, False, False]
-    assert rollout.cut[:, -1].tolist() == [False, True, True]
+    assert rollout.truncated[:, -1].tolist() == [False, True, True]
     assert rollout.valid.all()
 
 
@@ -216,7 +218,7 @@ def test_a_trajectory_that_leaves_the_region_runs_away():
     assert rollout.runaway.sum(1).tolist() == [1, 1, 0]
     assert rollout.valid.sum(1).tolist() == [4, 6, 6]
     assert not rollout.terminal.any()
-    assert rollout.cut[:, -1].tolist() == [False, False, True]
+    assert rollout.truncated[:, -1].tolist() == [False, False, True]
     np.testing.assert_allclose(rollout.next_state[0, 3], rollout.state[0, 3])
 
 
@@ -263,16 +265,17 @@ def test_the_model_draws_anew_for_every_step_of_every_trajectory():
     assert len(np.unique(drawn)) == drawn.size
 
 
-def test_numbered_actions_reach_the_model_as_drawn():
-    class Numbered(Linear):
+def test_discrete_actions_reach_the_model_as_sampled():
+    class Shifting(Linear):
         def sample(self, state, action, *, key):
             return state + jnp.array([1.0, 0.0]) * action
 
     actions = DiscreteActions(3)
     policy = POLICY.init(2, actions, Normaliser.identity(2), key=jax.random.key(0))
-    model = Numbered(ROTATIONS, jnp.zeros((2, 1)))
-    rollout = eqx.filter_jit(imagine)(
-        policy, model, NEVER, actions, jnp.zeros((2, 2)), EVERYWHERE, 20, key=jax.random.key(0)
+    model = Shifting(ROTATIONS, jnp.zeros((2, 1)))
+    world = World(model, NEVER, FittedBonus(jnp.float32(1.0)), *EVERYWHERE)
+    rollout = eqx.filter_jit(World.imagine)(
+        world, policy, actions, jnp.zeros((2, 2)), 20, key=jax.random.key(0)
     )
     assert set(np.unique(rollout.action)) == {0, 1, 2}
     assert rollout.action.dtype == jnp.int32

@@ -8,9 +8,9 @@ import pytest
 
 from ilfo.common.buffer import Buffer
 from ilfo.common.spaces import DiscreteActions
-from ilfo.common.types import Expert, Normaliser, Transition
+from ilfo.common.types import DemonstratedSteps, Expert, Normaliser, Transition
 from ilfo.dynamics.bonus import FittedBonus
-from ilfo.rollouts.imagine import World, draw_starts, imagine, trusted_radius
+from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 from tests.helpers.models import (
     BOX,
     DRIFT,
@@ -96,14 +96,16 @@ def test_a_world_ends_trajectories_by_its_rule_and_its_region():
     assert not lost.terminal.any()
 
 
-def test_same_key_same_bits_as_the_rollout_it_stands_for():
+def test_same_key_same_bits_and_the_same_rollout_without_bonuses():
     starts, rule, region = jnp.ones((3, 2)), Beyond(jnp.array(2.0)), EVERYWHERE
     key = jax.random.key(4)
-    found, _ = _lived(world(LINEAR, rule, region), starts, key)
+    rollout, _ = _lived(world(LINEAR, rule, region), starts, key)
     again, _ = _lived(world(LINEAR, rule, region), starts, key)
-    plain = eqx.filter_jit(imagine)(policy(), LINEAR, rule, BOX, starts, region, HORIZON, key=key)
-    assert eqx.tree_equal(found, again)
-    for one, other in zip(found, plain, strict=True):
+    alone = eqx.filter_jit(World.imagine)(
+        world(LINEAR, rule, region), policy(), BOX, starts, HORIZON, key=key
+    )
+    assert eqx.tree_equal(rollout, again)
+    for one, other in zip(rollout, alone, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
@@ -121,8 +123,10 @@ def remembered(reached, starts=(), capacity=8) -> Buffer:
 
 
 def expert(*states) -> Expert:
-    starts = jnp.asarray(states, jnp.float32) if states else None
-    return Expert(jnp.zeros(3), starts, starts)
+    """Whose steps begin and end in these states; without any, one that shows features only."""
+    rows = jnp.asarray(states or [[0.0, 0.0]], jnp.float32)
+    steps = DemonstratedSteps.from_pairs(jnp.stack([rows, rows], axis=1))
+    return Expert(jnp.zeros(3), steps, shows_states=bool(states))
 
 
 SCALES = Normaliser(jnp.array([1.0, 0.0]), jnp.array([2.0, 10.0]))

@@ -1,27 +1,29 @@
 """Films of an episode, made without a display."""
 
-import os
+import sys
 
+import gymnasium as gym
 import imageio.v3 as imageio
-import jax
 import numpy as np
 import pytest
 
-from ilfo.common.spaces import action_space, state_dim
-from ilfo.common.types import Normaliser
+from ilfo.common.optional import MissingExtraError
+from ilfo.common.spaces import action_space
 from ilfo.environments.factory import factory
-from ilfo.policies.host import HostPolicy
-from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollouts.episodes import play
-from ilfo.rollouts.video import film
+from ilfo.rollouts.video import check_rendering, film, open_for_rendering
+from tests.helpers.rendering import require_rendering, untrained
 
 
-def untrained(made) -> HostPolicy:
-    dim = state_dim(made.observation_space)
-    policy = MLPPolicy(width=8, depth=1).init(
-        dim, action_space(made.action_space), Normaliser.identity(dim), key=jax.random.key(0)
-    )
-    return HostPolicy.single(policy)
+class Blind(gym.Env):
+    observation_space = gym.spaces.Box(-1, 1, (2,))
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def render(self):
+        return None
 
 
 def check_film(made, path, expert_return=None):
@@ -49,14 +51,35 @@ def test_classic_control(tmp_path):
 
 def test_mujoco(tmp_path):
     made = factory("ilfo/Hopper-v0", horizon=40)
-    os.environ.setdefault("MUJOCO_GL", "egl")
-    try:
-        probe = made.make(render_mode="rgb_array")
-        probe.reset()
-        probe.render()
-    except (AttributeError, ImportError, RuntimeError) as error:
-        pytest.skip(f"no way to draw MuJoCo without a display here: {error}")
+    require_rendering(made)
     check_film(made, tmp_path / "hopper.gif")
+
+
+def test_the_camera_follows_a_runner():
+    made = factory("ilfo/Hopper-v0")
+    require_rendering(made)
+    environment = open_for_rendering(made)
+    environment.reset(seed=0)
+    simulator = environment.unwrapped
+    position, velocity = simulator.init_qpos.copy(), simulator.init_qvel
+    frames = []
+    for place in (0.0, 4.0):  # a whole number of the floor's tiles further on
+        position[0] = place
+        simulator.set_state(position, velocity)
+        frames.append(environment.render().astype(float))
+    environment.close()
+    brown = [np.abs(frame - frame[..., ::-1]).max(axis=-1) > 40 for frame in frames]
+    assert brown[0].sum() > 500
+    assert (brown[0] == brown[1]).mean() > 0.99
+
+
+def test_an_environment_that_cannot_be_rendered_is_found_out_at_once(monkeypatch):
+    made = factory("CartPole-v1")
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'ilfo\[video\]'"):
+        check_rendering(made)
+    with pytest.raises(ValueError, match=r"Blind has no render_mode=.rgb_array"):
+        check_rendering(factory(lambda **_: Blind(), horizon=5))
 
 
 def test_nothing_is_overwritten_and_the_kind_of_file_is_checked(tmp_path):

@@ -202,6 +202,16 @@ def test_a_task_brings_demonstrations_budget_and_ending():
     assert RunSpec(total_timesteps=7).budget == 7
 
 
+def test_states_alone_can_be_read_for_a_method_that_needs_actions(tmp_path):
+    bundled = RunSpec(method="bc", trajectories=1)
+    assert bundled.demonstrations().has_actions
+    assert not bundled.demonstrations(states_only=True).has_actions
+    find_task("cartpole").load(1, actions=True).save(tmp_path / "own.npz")
+    own = RunSpec(method="bc", task=None, env="CartPole-v1", demos=str(tmp_path / "own.npz"))
+    assert own.demonstrations().has_actions
+    assert not own.demonstrations(states_only=True).has_actions
+
+
 def test_changes_are_read_as_what_they_look_like():
     assert apply_change(MobILESettings(), "weight=0").weight == 0.0
     assert apply_change(MobILESettings(), "planner.kl=2e-2").planner.kl == 0.02

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from ilfo.theory.mdp import FiniteMDP, evaluate, occupancy, plan, policy_of, random_mdp
-from ilfo.theory.mdp import random_policy as draw_policy
+from ilfo.theory.mdp import FiniteMDP, occupancy, policy_of
+from tests.helpers.finite_mdps import evaluate, plan, random_mdp, random_policy
 
 TWO_STATES = FiniteMDP(
     np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]]), np.array([1.0, 0.0]), 3
@@ -23,7 +23,7 @@ def test_value_by_hand():
 def test_occupancy_gives_the_value_and_its_policy_back(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(4, 3, 5, rng)
-    policy, cost = draw_policy(mdp, rng), rng.uniform(size=(4, 3))
+    policy, cost = random_policy(mdp, rng), rng.uniform(size=(4, 3))
     found = occupancy(mdp, policy)
     np.testing.assert_allclose(found.sum((1, 2)), 1)
     assert (found * cost).sum() == pytest.approx(evaluate(mdp, cost, policy))

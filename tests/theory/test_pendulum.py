@@ -27,7 +27,7 @@ def test_a_step_follows_the_equations(angle, speed, torque):
     np.testing.assert_allclose(found, [angle + 0.1 * speed, faster], rtol=1e-5)
 
 
-def test_noise_has_its_deviation():
+def test_noise_has_its_standard_deviation():
     sample = lambda key: Pendulum().sample(jnp.zeros(2), jnp.zeros(1), key=key)
     drawn = jax.vmap(sample)(jax.random.split(jax.random.key(0), 4000))
     np.testing.assert_allclose(drawn.std(0), NOISE, rtol=0.05)

@@ -1,0 +1,25 @@
+"""What every method shares: the training loop, acting, selecting policies, saving and loading.
+
+An `Agent` runs a `Method`, a record of what the method needs, logs and computes. A method of your
+own is a subclass of `Agent` that names its `Method`. `Callback` watches training.
+"""
+
+from ilfo.agents.agent import Agent
+from ilfo.agents.callbacks import Callback
+from ilfo.agents.divergence import DivergenceError
+from ilfo.agents.method import LearningWarning, Method, Needs, Selection
+from ilfo.agents.problem import Problem
+from ilfo.agents.selection import Choice, real_mmd
+
+__all__ = [
+    "Agent",
+    "Callback",
+    "Choice",
+    "DivergenceError",
+    "LearningWarning",
+    "Method",
+    "Needs",
+    "Problem",
+    "Selection",
+    "real_mmd",
+]

@@ -1,13 +1,14 @@
 """What every learner offers: learn, predict, save, load; several seeds side by side.
 
-The loop is the same for all methods: act on the host, then one compiled `improve`.
+The loop is the same for all methods: interact on the host, then one compiled `improve`.
 """
 
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import gymnasium as gym
@@ -16,56 +17,42 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ilfo.agents.acting import Actor
+from ilfo.agents import budget, saving
+from ilfo.agents.acting import Predictor, Stage, collect_rollout
 from ilfo.agents.callbacks import Callback
-from ilfo.agents.divergence import check_log, check_observations
-from ilfo.agents.method import LearningWarning
-from ilfo.agents.problem import offline_problem, state_problem
-from ilfo.agents.registry import COMPONENTS, FUNCTIONS
-from ilfo.agents.seeds import OverSeeds
-from ilfo.common.seeding import seed_numbers
-from ilfo.common.types import DemonstratedSteps
+from ilfo.agents.divergence import check_log
+from ilfo.agents.expert import Survey, prepare_expert, survey
+from ilfo.agents.method import LearningWarning, Method
+from ilfo.agents.problem import Problem, offline_problem, state_problem
+from ilfo.agents.seeds import OverSeeds, one_seed
+from ilfo.agents.selection import Choice
+from ilfo.common.seeding import Purpose, seed_numbers
+from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.data.sampling import SAMPLE
-from ilfo.data.sampling import sample as sample_steps
-from ilfo.discriminators.base import AbstractDiscriminator
-from ilfo.discriminators.expert_mean import mean_features
 from ilfo.environments.factory import Environment, Factory, factory
-from ilfo.policies.host import HostPolicy
-from ilfo.rollouts.collect import collect
-from ilfo.storage import checkpoint, config
-from ilfo.storage.provenance import versions
+from ilfo.policies.base import AbstractPolicy
+from ilfo.rollouts.episodes import Episode
 
 
-class Agent(Actor):
+class Agent:
     """`Agent(environment, demonstrations, settings, seeds=5).learn(30_000)`.
+
+    A subclass names its `method` and adds nothing else.
 
     **Arguments**
 
     - `environment`: a Gymnasium id, an environment made by `gymnasium.make`, or a function that
       makes one; with Box observations and Box or Discrete actions.
-    - `demonstrations`: what the method needs of them, it says in `needs`; see
-      `ilfo.Demonstrations`.
+    - `demonstrations`: recorded trajectories, see `ilfo.Demonstrations`.
     - `settings`: hyper-parameters; by default those for an unknown environment.
     - `seeds`: how many seeds to train side by side, or their numbers.
-    - `horizon`: longest episode, where the environment does not say or should be overruled.
+    - `horizon`: longest episode, where the environment has no time limit or another is wanted.
     - `feature_map`: a JAX function h, when the demonstrations hold h(s) instead of states.
     - `action_space`: what the actions are, for a method that can do without an environment.
     """
 
-    def act(self) -> Any:
-        """What the environment is asked before `improve`: by default a rollout of each seed's
-        policy. Arrays have the axis of seeds."""
-        rollout, _ = collect(
-            self._environments,
-            HostPolicy(self.state.policy),
-            self.problem.actions,
-            seeds=self.seeds,
-            iteration=self.iteration,
-            steps=self.problem.horizon,
-        )
-        check_observations(rollout, self.factory.name, self.seeds, self.iteration)
-        return rollout
+    method: ClassVar[Method]
+    _factory: Factory | None = None
 
     def __init__(
         self,
@@ -83,53 +70,77 @@ class Agent(Actor):
                 f"demonstrations are {demonstrations!r}, but must be ilfo.Demonstrations; make "
                 "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
             )
-        self.needs.check_environment(self.method, environment)
-        admitted = self.needs.restrict(self.method, demonstrations)
-        self._demonstrations: Demonstrations | None = admitted
-        self.settings = self.default_settings() if settings is None else settings
-        self.seeds = seed_numbers(seeds)
-        self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        self._factory: Factory | None = None
-        if environment is None:
-            self.problem = offline_problem(demonstrations, action_space, horizon)
+        name, needs = self.method.name, self.method.needs
+        needs.check_environment(name, environment)
+        restricted = needs.restrict(name, demonstrations)
+        maker = None if environment is None else factory(environment, horizon)
+        if maker is None:
+            problem = offline_problem(demonstrations, action_space, horizon)
         else:
-            self._factory = factory(environment, horizon)
-            self.problem = state_problem(self._factory, demonstrations.dim, feature_map)
-        self.needs.check_problem(self.method, self.problem.actions, feature_map)
-        self.needs.check_actions(admitted, self.problem.actions)
-        self._home = self._factory.name if self._factory else None
+            problem = state_problem(maker, demonstrations.dim, feature_map)
+        needs.check_problem(name, problem.actions, feature_map)
+        settings = self.method.settings() if settings is None else settings
+        self._set_up(settings, problem, seed_numbers(seeds), maker.name if maker else None)
+        self._factory = maker
+        self._take(restricted)
+        self.method.check(self)
+
+    def _set_up(self, settings: Any, problem: Problem, seeds: tuple[int, ...], home: str | None):
+        self.settings, self.problem, self.seeds = settings, problem, seeds
+        self.learned_in = home
+        """Name of the environment that learning began with; None where there was none."""
         self.state: Any = None
-        self._finish()
-        self.check()
-
-    def check(self) -> None:
-        """What the settings ask of environment and demonstrations, before any work."""
-
-    def _finish(self) -> None:
-        self._environments: list[gym.Env] = []
-        self._expert: Any = None
-        settings, problem, improve = self.settings, self.problem, self.improve
+        """The train state; arrays have the axis of seeds. None before learning."""
+        self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
+        self.environments: list[gym.Env] = []
+        """One for each seed and stream, to learn from; made when learning begins."""
+        self._demonstrations: Demonstrations | None = None
+        self._expert: Expert | None = None
+        improve = self.method.improve
         self._improve = OverSeeds(
             lambda *args: improve(settings, problem, *args),
-            devices=min(len(self.seeds), len(jax.devices())),
+            devices=min(len(seeds), len(jax.devices())),
         )
-        self._enter()
+        self._stage = Stage(problem)
+        self._generator = np.random.default_rng([seeds[0], Purpose.PREDICT])
+        self._predictor: tuple[Any, Predictor] | None = None
+
+    def _take(self, demonstrations: Demonstrations) -> None:
+        self._demonstrations = demonstrations
+        if self.method.needs.actions:  # wrong actions are an error now, not when learning begins
+            _ = self.survey
+
+    @property
+    def factory(self) -> Factory:
+        """Makes the environment that the agent learns in."""
+        if self._factory is None:
+            raise ValueError("this agent was loaded without an environment; pass it to load")
+        return self._factory
+
+    @property
+    def has_environment(self) -> bool:
+        return self._factory is not None
 
     @property
     def demonstrations(self) -> Demonstrations:
         if self._demonstrations is None:
             raise ValueError(
-                "this agent was loaded without demonstrations, so it cannot go on learning; pass "
-                "them and the environment to load"
+                "this agent was loaded without demonstrations, so it cannot continue learning; "
+                "pass them and the environment to load"
             )
         return self._demonstrations
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The first pass over the demonstrations, made once."""
+        return survey(self.method.needs, self.demonstrations, self.problem.actions)
 
     # -- training --------------------------------------------------------------------------------
 
     @property
     def samples_per_iteration(self) -> int:
         """Environment steps that each seed takes in an iteration to learn."""
-        return self.settings.streams * self.problem.horizon if self.needs.environment else 0
+        return budget.samples_per_iteration(self)
 
     @property
     def iteration(self) -> int:
@@ -142,9 +153,9 @@ class Agent(Actor):
 
     def learn(
         self, total_timesteps: int | None = None, callback: Callback | Sequence[Callback] = ()
-    ) -> "Agent":
-        """Go on until each seed has taken `total_timesteps` steps since its beginning, in whole
-        iterations. Calling it again with more continues. A method that takes no steps goes on for
+    ) -> Self:
+        """Train until each seed has taken `total_timesteps` steps since its beginning, in whole
+        iterations. Calling it again with more continues. A method that takes no steps trains for
         as many iterations as its settings say."""
         self.check_budget(total_timesteps)
         self._check_home()
@@ -153,49 +164,45 @@ class Agent(Actor):
         self._prepare()
         self.seconds["compile"] += time.perf_counter() - start
         try:
-            for each in callbacks:
-                each.on_start(self)
-            while self._goes_on(total_timesteps):
+            for watcher in callbacks:
+                watcher.on_start(self)
+            while budget.unfinished(self, total_timesteps):
                 log = self._iterate() | {
                     "total_timesteps": total_timesteps,
                     "seconds": time.perf_counter() - start,
                 }
-                answers = [each.on_iteration(self, log) for each in callbacks]
+                answers = [watcher.on_iteration(self, log) for watcher in callbacks]
                 if any(answer is False for answer in answers):
                     break
         finally:
-            for each in callbacks:
-                each.on_end(self)
+            for watcher in callbacks:
+                watcher.on_end(self)
         for remark in self.remarks():
             warnings.warn(remark, LearningWarning, stacklevel=2)
         return self
 
-    def check_budget(self, total_timesteps: int | None) -> None:
-        if not self.needs.environment:
-            if total_timesteps is not None:
-                raise ValueError(
-                    f"total_timesteps is {total_timesteps}, but {self.method} takes no environment "
-                    "steps to learn; leave it out, the settings say how long training goes on"
-                )
-        elif total_timesteps is None:
-            raise ValueError("say how many environment steps may be taken: total_timesteps")
-        elif total_timesteps < self.samples_per_iteration:
-            raise ValueError(
-                f"total_timesteps is {total_timesteps}, but one iteration takes "
-                f"{self.samples_per_iteration} ({self.settings.streams} streams of "
-                f"{self.problem.horizon} steps)"
-            )
+    def remarks(self) -> list[str]:
+        """What the user should know about the result."""
+        return self.method.remarks(self)
 
-    def _goes_on(self, total_timesteps: int | None) -> bool:
-        if total_timesteps is None:
-            return self.iteration < self.settings.iterations
-        return self.online_samples + self.samples_per_iteration <= total_timesteps
+    def check_budget(self, total_timesteps: int | None) -> None:
+        """That so many environment steps can be taken, or an error that says why not."""
+        budget.check_budget(self, total_timesteps)
+
+    def _check_home(self) -> None:
+        """An agent continues with an environment exactly if it began with one."""
+        if self.learned_in is not None:
+            _ = self.factory
+        elif self._factory is not None:
+            raise ValueError(
+                "this agent began to learn without an environment, so it cannot continue with one; "
+                "load it without the environment, or start a new agent"
+            )
 
     def _iterate(self) -> dict[str, Any]:
         began = time.perf_counter()
-        found = self.act()
+        args = (self.state, self.interact(), self._expert)
         collected = time.perf_counter()
-        args = (self.state, found, self._expert)
         self._improve.compile(*args)
         compiled = time.perf_counter()
         state, log = self._improve(*args)
@@ -208,107 +215,123 @@ class Agent(Actor):
         log = {name: value for name, value in log.items() if not name.startswith("finite_")}
         return log | {"iteration": self.iteration, "online_samples": self.online_samples}
 
+    def interact(self) -> Any:
+        """The experience of one iteration; arrays have the axis of seeds."""
+        return (self.method.interact or collect_rollout)(self)
+
     def _prepare(self) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""
-        if self.samples_per_iteration and not self._environments:
+        if self.samples_per_iteration and not self.environments:
             count = len(self.seeds) * self.settings.streams
-            self._environments = self.factory.make_many(count)
+            self.environments = self.factory.make_many(count)
         if self._expert is not None:
             return
-        generator = np.random.default_rng(0)
-        sample = sample_steps(self.demonstrations, SAMPLE, generator)
         if self.state is None:
-            steps = DemonstratedSteps(jnp.asarray(sample.steps), jnp.asarray(sample.trajectory))
-            self.state = self._initial(steps)
-        self._expert = self.digest(sample)
+            self.state = self.initial_state(self.survey.steps)
+        self._expert = prepare_expert(self)
 
-    def mean_features(self, spec: AbstractDiscriminator, states: Any) -> Array:
-        """E ψ under the demonstrations, for each seed's discriminator."""
-        return mean_features(self.demonstrations, spec, states, self.problem.horizon)
-
-    def for_each_seed(self, array: Any) -> Array:
-        """The same for all seeds."""
-        return jnp.broadcast_to(array, (len(self.seeds), *array.shape))
-
-    def _initial(self, sample: DemonstratedSteps) -> Any:
-        def make(sample, key):
-            return self.init(self.settings, self.problem, sample, key=key)
+    def initial_state(self, steps: DemonstratedSteps) -> Any:
+        def make(steps, key):
+            return self.method.init(self.settings, self.problem, steps, key=key)
 
         keys = jax.vmap(jax.random.key)(jnp.asarray(self.seeds, jnp.uint32))
-        return eqx.filter_jit(eqx.filter_vmap(make, in_axes=(None, 0)))(sample, keys)
+        return eqx.filter_jit(eqx.filter_vmap(make, in_axes=(None, 0)))(steps, keys)
 
-    # -- keeping ---------------------------------------------------------------------------------
+    # -- acting ----------------------------------------------------------------------------------
+
+    @property
+    def best_seed(self) -> int:
+        """Index of the seed whose selected policy has the best value."""
+        return int(np.argmin(np.asarray(self.choice().value)))
+
+    def choice(self, rule: str | None = None) -> Choice:
+        """What was selected for each seed, by that rule or by the method's first one."""
+        if self.state is None:
+            raise ValueError("this agent has not learned anything yet; call learn first")
+        fields = {selection.rule: selection.field for selection in self.method.selections}
+        rule = next(iter(fields)) if rule is None else rule
+        if rule not in fields:
+            raise ValueError(
+                f"{self.method.name} does not select policies by {rule!r}; it does by: "
+                f"{', '.join(fields)}"
+            )
+        return getattr(self.state, fields[rule])
+
+    def policy(self, index: int | None = None, rule: str | None = None) -> AbstractPolicy:
+        """The policy selected for a seed (by index); by default the best seed's."""
+        return one_seed(self.choice(rule).policy, self.best_seed if index is None else index)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]:
+        """An action for one observation, or one for each of a batch; `state` passes through.
+
+        The signature is Stable-Baselines3's.
+        """
+        if self._predictor is None or self._predictor[0] is not self.state:
+            self._predictor = (self.state, Predictor(self.policy(), self.problem))
+        return self._predictor[1](observation, self._generator, deterministic), state
+
+    def play(
+        self,
+        policy: AbstractPolicy,
+        *,
+        episodes: int,
+        seed: int,
+        greedy: bool = True,
+        purpose: int = Purpose.EVALUATE,
+    ) -> Iterator[Episode]:
+        """Whole episodes of a policy in the agent's environment, for evaluation: neither the steps
+        nor the rewards have a part in learning."""
+        return self._stage.play(
+            self.factory, policy, episodes=episodes, seed=seed, greedy=greedy, purpose=purpose
+        )
+
+    # -- saving ----------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
         """Everything but the arrays: what a checkpoint or a run directory says of this agent."""
-        return {
-            "method": self.method,
-            "settings": config.to_dict(self.settings, FUNCTIONS),
-            "problem": config.to_dict(self.problem, FUNCTIONS),
-            "seeds": list(self.seeds),
-            "environment": self._home,
-            "versions": versions(),
-        }
+        return saving.describe(self)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the whole training state to one file, without pickle."""
-        if not overwrite and os.path.exists(path):
-            raise FileExistsError(f"{path} exists already; choose another file or overwrite=True")
-        if self.state is None:
-            raise ValueError("this agent has not learned anything yet; there is nothing to save")
-        checkpoint.save(path, self.state, self.describe())
+        saving.save(self, path, overwrite)
 
     @classmethod
     def load(
         cls,
-        path,
+        path: str | os.PathLike[str],
         environment: Environment | None = None,
         demonstrations: Demonstrations | None = None,
         functions: Mapping[str, Callable] | None = None,
         components: Sequence[type] = (),
-    ) -> "Agent":
+    ) -> Self:
         """An agent as it was saved. It can predict at once; with the environment it can also play,
-        and with the demonstrations go on learning.
+        and with the demonstrations continue learning.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them
         by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`;
         and the classes of components of your own: `components=[MyPlanner]`.
         """
-        meta = checkpoint.read_meta(path)
-        if meta.get("method") != cls.method:
-            raise checkpoint.CheckpointError(
-                f"{path} holds an agent of method {meta.get('method')!r}, not {cls.method!r}"
-            )
-        classes = COMPONENTS | {kind.__name__: kind for kind in (*components, cls.default_settings)}
-        agent = cls._from_description(meta, classes, FUNCTIONS | dict(functions or {}))
+        saved = saving.read_description(cls, path, functions or {}, components)
+        agent = cls.__new__(cls)
+        agent._set_up(
+            saved["settings"], saved["problem"], tuple(saved["seeds"]), saved["environment"]
+        )
         if demonstrations is not None:
-            admitted = cls.needs.restrict(cls.method, demonstrations)
-            cls.needs.check_actions(admitted, agent.problem.actions)
-            agent._demonstrations = admitted
+            agent._take(cls.method.needs.restrict(cls.method.name, demonstrations))
         if environment is not None:
-            made, was = factory(environment, agent.problem.horizon), agent.problem
-            dim = demonstrations.dim if demonstrations else was.demonstrated_dim
-            problem = state_problem(made, dim, was.feature_map)
-            if problem != was:
-                raise ValueError(
-                    f"{path} was trained on another problem: {was}, but {made.name} and these "
-                    f"demonstrations make {problem}"
-                )
-            agent._factory = made
-        pair = jnp.zeros((1, 2, agent.problem.demonstrated_dim))
-        sample = DemonstratedSteps(pair, jnp.zeros(1, jnp.int32))
-        like = eqx.filter_eval_shape(agent._initial, sample)
-        agent.state, _ = checkpoint.load(path, like)
+            maker = factory(environment, agent.problem.horizon)
+            dim = demonstrations.dim if demonstrations else agent.problem.demonstrated_dim
+            saving.check_same_problem(agent, maker, dim, path)
+            agent._factory = maker
+        agent.restore(path)
         return agent
 
-    @classmethod
-    def _from_description(cls, meta: Mapping[str, Any], classes, functions) -> "Agent":
-        agent = cls.__new__(cls)
-        agent.settings = config.from_dict(meta["settings"], classes, functions)
-        agent.problem = config.from_dict(meta["problem"], classes, functions)
-        agent.seeds = tuple(meta["seeds"])
-        agent.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
-        agent._factory, agent._demonstrations, agent.state = None, None, None
-        agent._home = meta["environment"]
-        agent._finish()
-        return agent
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Continue from the train state that an agent of the same settings has saved."""
+        self.state = saving.read_state(self, path)

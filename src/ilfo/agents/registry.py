@@ -1,75 +1,83 @@
-"""The parts that a saved configuration may name, and the functions that it may refer to.
+"""The components that a saved configuration may name, and the functions it may refer to.
 
-Loading looks names up here and nowhere else: a file cannot make the package import anything.
+Loading looks names up here and nowhere else: a file cannot make the package import anything. A
+component that its room exports in `__all__` is here by itself.
 """
 
+import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ilfo import common, discriminators, dynamics, planners
 from ilfo.agents.problem import Problem
-from ilfo.common.fitting import SGD, Adam, Passes
+from ilfo.common.fitting import AbstractOptimiser, Passes
 from ilfo.common.spaces import BoxActions, DiscreteActions
-from ilfo.discriminators.classifier import Classifier
-from ilfo.discriminators.constant import ConstantCost
-from ilfo.discriminators.mmd import MMD
-from ilfo.dynamics.bonus import BufferNormalised, CalibratedBonus, NoBonus
-from ilfo.dynamics.ensemble import EnsembleDynamics
-from ilfo.dynamics.features import OneHot, Polynomial, RandomFourier
-from ilfo.dynamics.finite import FiniteDynamics
-from ilfo.dynamics.gp import GPDynamics
-from ilfo.dynamics.inverse import InverseDynamics
-from ilfo.dynamics.knr import KNRDynamics
-from ilfo.dynamics.latent import LatentDynamics
-from ilfo.dynamics.tabular import TabularDynamics
-from ilfo.dynamics.termination import KnownTermination, LearnedTermination, NoTermination
+from ilfo.discriminators import AbstractDiscriminator, Classifier
+from ilfo.dynamics import (
+    AbstractBonus,
+    AbstractDynamics,
+    AbstractFeatures,
+    AbstractTermination,
+    InverseDynamics,
+    LatentDynamics,
+)
 from ilfo.environments.tasks import TASKS
-from ilfo.planners.critic import GAECritic
-from ilfo.planners.ppo import PPO
-from ilfo.planners.trpo import TRPO
-from ilfo.policies.cloning import Cloning
-from ilfo.policies.mlp import MLPPolicy
+from ilfo.planners import AbstractPlanner, GAECritic
+from ilfo.policies import Cloning, MLPPolicy
 
-COMPONENTS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        EnsembleDynamics,
-        KNRDynamics,
-        GPDynamics,
-        TabularDynamics,
-        FiniteDynamics,
-        RandomFourier,
-        Polynomial,
-        OneHot,
-        KnownTermination,
-        LearnedTermination,
-        NoTermination,
-        BufferNormalised,
-        CalibratedBonus,
-        NoBonus,
-        MMD,
-        ConstantCost,
-        TRPO,
-        PPO,
-        GAECritic,
-        MLPPolicy,
-        SGD,
-        Adam,
-        Passes,
-        Cloning,
-        InverseDynamics,
-        LatentDynamics,
-        Classifier,
-        Problem,
-        BoxActions,
-        DiscreteActions,
-    )
+ROOMS = (common, dynamics, discriminators, planners)
+INTERFACES = (
+    AbstractDynamics,
+    AbstractTermination,
+    AbstractBonus,
+    AbstractFeatures,
+    AbstractDiscriminator,
+    AbstractPlanner,
+    AbstractOptimiser,
+)
+"""What has several implementations; a room exports each of them."""
+PARTS: tuple[type, ...] = (
+    MLPPolicy,
+    Cloning,
+    InverseDynamics,
+    LatentDynamics,
+    Classifier,
+    GAECritic,
+    Passes,
+    Problem,
+    BoxActions,
+    DiscreteActions,
+)
+"""What has only one."""
+
+
+def _implementations(interfaces: tuple[type, ...]) -> dict[str, type[Any]]:
+    exported = [getattr(room, name) for room in ROOMS for name in room.__all__]
+    return {
+        kind.__name__: kind
+        for kind in exported
+        if inspect.isclass(kind) and issubclass(kind, interfaces) and not inspect.isabstract(kind)
+    }
+
+
+COMPONENTS: dict[str, type[Any]] = _implementations(INTERFACES) | {
+    kind.__name__: kind for kind in PARTS
 }
 
+
+def _has_defaults(kind: type[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return all(
+        field.default is not missing or field.default_factory is not missing
+        for field in dataclasses.fields(kind)
+    )
+
+
 DYNAMICS: dict[str, type[Any]] = {
-    "ensemble": EnsembleDynamics,
-    "knr": KNRDynamics,
-    "gp": GPDynamics,
-    "tabular": TabularDynamics,
+    name.removesuffix("Dynamics").lower(): kind
+    for name, kind in _implementations((AbstractDynamics,)).items()
+    if _has_defaults(kind)
 }
 """Short names for the command line, of those that need nothing but their defaults."""
 

@@ -1,71 +1,93 @@
-"""The command `ilfo`. Every option's help is the text under its field."""
+"""The command `ilfo`: find the class of a command, fill its fields from the arguments, run it."""
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import make_dataclass
+from typing import Annotated, Any, Union
 
-import gymnasium
 import tyro
-from rich.console import Console
 
-from ilfo.cli import bench, demos, info, theory, train
-from ilfo.common.optional import MissingExtraError
-
-COMMANDS: dict[str, Any] = {
-    "train": train.Train,
-    "resume": train.Resume,
-    "evaluate": train.Evaluate,
-    "settings": info.ListSettings,
-    "tasks": info.ListTasks,
-    "demos": {"inspect": demos.Inspect, "record": demos.Record, "convert": demos.Convert},
-    "expert": {"train": demos.TrainExpert},
-    "bench": {"run": bench.BenchRun, "table": bench.BenchTable, "plot": bench.BenchPlot},
-    "theory": theory.STUDIES,
-}
+from ilfo.cli.commands import ROOT, Command, Group
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what the user can mend ends in one line, anything else in a traceback."""
+    """Run a command. Mistakes of the user end in one line, any other error in a traceback."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    commands, program = COMMANDS, "ilfo"
-    while arguments and isinstance(commands.get(arguments[0]), dict):
-        program, commands = f"{program} {arguments[0]}", commands[arguments.pop(0)]
-    command = tyro.extras.subcommand_cli_from_dict(
-        {name: _constructor(kind) for name, kind in commands.items()},
-        prog=program,
-        description=__doc__,
-        args=arguments,
-    )
     try:
-        command.run()
+        if arguments == ["--version"]:
+            print(_version())
+        else:
+            _parse(arguments).run()
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads what is printed, `head` for one, has seen enough
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)  # as rich does
-    except (
-        ValueError,
-        OSError,
-        FloatingPointError,
-        MissingExtraError,
-        gymnasium.error.Error,
-    ) as error:
-        Console(stderr=True, emoji=False).print(
-            f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
-        )
-        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if not isinstance(error, _mistakes()):
+            raise
+        _print_error(error)
+        sys.exit(2)
 
 
-def _constructor(kind: Any) -> Callable[..., Any]:
-    if isinstance(kind, dict):
-        return _group(kind)
-    return kind
+def _parse(arguments: list[str]) -> Any:
+    """The command that the arguments name, as an instance of its class."""
+    program, entry = "ilfo", ROOT
+    while arguments and arguments[0] in entry.commands:
+        name = arguments.pop(0)
+        program = f"{program} {name}"
+        chosen = entry.commands[name]
+        if isinstance(chosen, Command):
+            return tyro.cli(chosen.load(name), prog=program, args=arguments)
+        entry = chosen
+    return tyro.cli(_choice(entry, arguments), prog=program, args=arguments)
 
 
-def _group(kinds: dict[str, Any]) -> Callable[..., Any]:
-    def group() -> None: ...
+def _choice(group: Group, arguments: list[str]) -> Any:
+    """For tyro's help page, or its error message, where no command of the group is named.
 
-    group.__doc__ = "Commands: " + ", ".join(kinds)
-    return group
+    A class with the commands as a field, because tyro takes nearly twice as long for a plain union.
+    """
+    completion = any(argument.startswith("--tyro-") for argument in arguments)
+    commands = {
+        name: command.load(name) if completion and isinstance(command, Command) else _stub(command)
+        for name, command in group.commands.items()
+    }
+    union: Any = Union[
+        (
+            *(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in commands.items()),
+            Annotated[None, tyro.conf.Suppress],  # of one command alone there is no union
+        )
+    ]
+    field = ("command", Annotated[union, tyro.conf.arg(name="")])
+    return make_dataclass("Choice", [field], namespace={"__doc__": group.summary})
+
+
+def _stub(command: Command | Group) -> type:
+    """What a help page shows of a command, without importing it."""
+    return make_dataclass("Stub", [], namespace={"__doc__": command.summary})
+
+
+def _mistakes() -> tuple[type[Exception], ...]:
+    """Errors that the user can correct. Imported here, where something was raised already."""
+    import gymnasium
+
+    from ilfo.common.optional import MissingExtraError
+
+    return ValueError, OSError, FloatingPointError, MissingExtraError, gymnasium.error.Error
+
+
+def _print_error(error: Exception) -> None:
+    from rich.console import Console
+
+    Console(stderr=True, emoji=False).print(
+        f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
+    )
+
+
+def _version() -> str:
+    import ilfo
+
+    return ilfo.__version__

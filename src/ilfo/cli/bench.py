@@ -1,4 +1,4 @@
-"""Commands on experiments: run a sweep, print its table."""
+"""`ilfo bench`: run sweeps of experiments, print their tables, plot them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,21 +25,23 @@ Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
 
 @dataclass(frozen=True)
 class BenchRun:
-    """Run what is missing of a sweep; stopped at any moment, it goes on where it was."""
+    """Run the cells of a sweep that have no results yet.
+
+    It can be stopped at any time; the same command continues it.
+    """
 
     sweep: tyro.conf.Positional[Sweep]
-    """Which sweep."""
+    """Name of the sweep."""
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Only these cells; all by default."""
+    """Names of cells; all by default."""
     seed: int | None = None
-    """Only this seed, in this process and on one core; by default all, each in a process of its
-    own."""
+    """Run only this seed, in this process on one core; by default all, each in its own process."""
     jobs: int | None = None
-    """Processes at the same time; one per core by default."""
+    """Number of parallel processes; one per core by default."""
     results: Path = Path("results")
-    """Where result files are kept."""
+    """Folder of the result files."""
     runs: Path = Path("runs/bench")
-    """Where the runs are kept."""
+    """Folder of the run directories."""
 
     def run(self) -> None:
         cells = find_cells(self.sweep, self.cells)
@@ -67,7 +69,7 @@ class BenchRun:
         say = lambda text: console.print(text, highlight=False, markup=False)
         failed = work_through(jobs, self.jobs or len(cores()), say)
         if failed:
-            raise ValueError(f"{len(failed)} of {len(jobs)} failed: {', '.join(failed)}")
+            raise ValueError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}")
 
     def _job(self, cell: Cell, seed: int) -> Job:
         where = ("--results", str(self.results), "--runs", str(self.runs))
@@ -78,25 +80,24 @@ class BenchRun:
 
 @dataclass(frozen=True)
 class BenchTable:
-    """Print the table of a sweep's results."""
+    """Print a table of a sweep's results."""
 
     sweep: tyro.conf.Positional[Sweep]
-    """Which sweep."""
+    """Name of the sweep."""
     results: Path = Path("results")
-    """Where result files are kept."""
+    """Folder of the result files."""
     against: Literal["random", "no-bonus"] | None = None
-    """Permutation tests instead: of returns against those of a random policy, or of whole learning
-    curves against those without a bonus."""
+    """Print permutation tests against a random policy or against training without bonus instead."""
     effort: float | None = None
-    """Samples and seconds until this score is reached, instead."""
+    """Print the samples and seconds needed to reach this score instead."""
     parts: bool = False
-    """What the model, the discriminator and the planner did at the end of the runs, instead."""
+    """Print diagnostics of model, discriminator and planner at the end of the runs instead."""
     markdown: bool = False
-    """Print it for a page of documentation instead of a terminal."""
+    """Print Markdown."""
 
     def run(self) -> None:
         if (self.against is not None) + (self.effort is not None) + self.parts > 1:
-            raise ValueError("--against, --effort and --parts make different tables; choose one")
+            raise ValueError("--against, --effort and --parts print different tables; choose one")
         rows = self._rows()
         note = stale_note(self.sweep, find_sweep(self.sweep), self.results)
         if self.markdown:
@@ -106,8 +107,8 @@ class BenchTable:
             if note:
                 console.print(note, highlight=False, markup=False)
             console.print(
-                f"a row again, from nothing: ilfo bench run {self.sweep} CELL --results again "
-                "--runs again/runs",
+                f"to reproduce a row from scratch: ilfo bench run {self.sweep} CELL "
+                "--results again --runs again/runs",
                 highlight=False,
             )
 
@@ -123,18 +124,24 @@ class BenchTable:
 
 @dataclass(frozen=True)
 class BenchPlot:
-    """Draw a sweep's learning curves, their running maxima and a bar per cell."""
+    """Plot the learning curves and scores of a sweep.
+
+    Three figures: learning curves, their running maxima, and a bar per cell.
+    """
 
     sweep: tyro.conf.Positional[Sweep]
-    """Which sweep."""
+    """Name of the sweep."""
     out: Path
-    """Folder for the pictures; none that exists is overwritten."""
+    """Folder for the figures; existing figures are not overwritten."""
     cells: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Only these cells; all by default."""
+    """Names of cells; all by default."""
     results: Path = Path("results")
-    """Where result files are kept."""
+    """Folder of the result files."""
 
     def run(self) -> None:
         cells = find_cells(self.sweep, self.cells)
         for path in draw_sweep(self.sweep, cells, self.results, self.out):
             console.print(str(path), highlight=False, markup=False)
+
+
+COMMANDS = {"run": BenchRun, "table": BenchTable, "plot": BenchPlot}

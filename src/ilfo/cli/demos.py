@@ -1,4 +1,4 @@
-"""Commands on demonstrations and the experts that give them."""
+"""`ilfo demos`: inspect, record and convert demonstrations."""
 
 import shlex
 from dataclasses import dataclass
@@ -13,22 +13,20 @@ from ilfo.data.describe import describe
 from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
-from ilfo.environments.tasks import find_task
-from ilfo.experts.record import train_and_record, with_card
+from ilfo.experts.record import with_card
 from ilfo.experts.sources import find_actor, play_actor
-from ilfo.runs import machine
 from ilfo.storage.provenance import commit
 
 
 @dataclass(frozen=True)
 class Inspect:
-    """Show what a file of demonstrations holds."""
+    """Show what a demonstration file contains."""
 
     file: tyro.conf.Positional[Path]
     """An .npz, .csv or .parquet file, or a folder of .npz files."""
 
     picture: Path | None = None
-    """Also draw state distributions and the first trajectories: FILE.png."""
+    """Also plot state distributions and the first trajectories to this file (.png)."""
 
     def run(self) -> None:
         if self.picture is not None:
@@ -41,19 +39,18 @@ class Inspect:
 
 @dataclass(frozen=True)
 class Convert:
-    """Write demonstrations of another form as one .npz file."""
+    """Convert demonstrations to one .npz file."""
 
     source: tyro.conf.Positional[Path]
-    """A .csv or .parquet file, a folder of `imitation`, or a list of episodes (.pt, .pkl)."""
+    """A .csv or .parquet file, a folder saved by `imitation`, or a list of episodes (.pt, .pkl)."""
     out: Path
-    """File for the demonstrations; must not exist."""
+    """Output file (.npz); must not exist."""
     horizon: int | None = None
-    """For a list of episodes: the longest one that was allowed; ended there, its time was over."""
+    """For a list of episodes: maximum episode length; an episode of that length is truncated."""
     terminal: bool | None = None
-    """For a list of episodes that does not say it: whether the shorter ones ended in their last
-    states or were cut off."""
+    """For episodes without done flags: True if the shorter ones terminated, False if truncated."""
     actions: bool = False
-    """Keep the actions too; by default only states are."""
+    """Keep the actions too; by default only the states are kept."""
 
     def run(self) -> None:
         check_new(self.out)
@@ -66,8 +63,8 @@ class Convert:
             return Demonstrations.load(self.source, actions=self.actions)
         if self.horizon is None:
             raise ValueError(
-                "say how long an episode of a list could be, so that its end is told from a time "
-                "limit: --horizon"
+                f"{self.source} is a list of episodes; give their maximum length by --horizon, to "
+                "tell terminated episodes from truncated ones"
             )
         return Demonstrations.from_episodes(
             self.source, horizon=self.horizon, terminal=self.terminal, actions=self.actions
@@ -76,37 +73,40 @@ class Convert:
 
 @dataclass(frozen=True)
 class Record:
-    """Record demonstrations from something that acts."""
+    """Record demonstrations of a policy.
+
+    A policy that is given as module:function maps an observation to an action.
+    """
 
     policy: str
-    """A run directory, an agent's .npz, ALGORITHM:FILE.zip of Stable-Baselines3 (ppo:expert.zip),
-    or package.module:function, from an observation to an action."""
+    """Run directory, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3) or module:function."""
     env: str
-    """Gymnasium id, package:Id to import a package first."""
+    """Id of a Gymnasium environment; package:Id imports the package first."""
     out: Path
-    """File for the demonstrations; must not exist."""
+    """Output file (.npz); must not exist."""
     episodes: int = 50
-    """Trajectories to record: the first that are started."""
+    """Number of trajectories to record."""
     seed: int = 0
     """Seed of the episodes."""
     horizon: int | None = None
-    """Longest episode, where the environment has no time limit or another is wanted."""
+    """Maximum episode length; by default the environment's own time limit."""
     greedy: bool = False
-    """Act without randomness, where the policy has any."""
+    """Act greedily if the policy is stochastic."""
 
     def run(self) -> None:
         check_new(self.out)
         require_at_least(self, 1, "episodes")
-        made = factory(self.env, self.horizon)
-        actor = find_actor(self.policy, made, seed=self.seed, greedy=self.greedy)
-        played = list(play_actor(made.make(), actor, episodes=self.episodes, seed=self.seed))
-        card = {
+        environments = factory(self.env, self.horizon)
+        actor = find_actor(self.policy, environments, seed=self.seed, greedy=self.greedy)
+        environment = environments.make()
+        episodes = list(play_actor(environment, actor, episodes=self.episodes, seed=self.seed))
+        metadata = {
             "policy": self.policy,
             "greedy": self.greedy,
             "commit": commit(),
             "rebuild": shlex.join(self._command()),
         }
-        demonstrations = with_card(made, played, self.seed, card)
+        demonstrations = with_card(environments, episodes, self.seed, metadata)
         demonstrations.save(self.out)
         console.print(describe(demonstrations), markup=False, highlight=False)
 
@@ -118,23 +118,4 @@ class Record:
         return command + (["--greedy"] if self.greedy else [])
 
 
-@dataclass(frozen=True)
-class TrainExpert:
-    """Train a task's expert by TRPO on the true reward and record demonstrations."""
-
-    task: tyro.conf.Positional[str]
-    """The task."""
-    out: Path
-    """File for the demonstrations; must not exist."""
-    seed: int | None = None
-    """Seed of training and recording; by default that of the bundled expert."""
-    episodes: int = 50
-    """Trajectories to record."""
-
-    def run(self) -> None:
-        task = find_task(self.task)
-        check_new(self.out)
-        require_at_least(self, 1, "episodes")
-        machine.set_up()
-        seed = task.expert_seed if self.seed is None else self.seed
-        train_and_record(task, self.out, seed, self.episodes, console)
+COMMANDS = {"inspect": Inspect, "record": Record, "convert": Convert}

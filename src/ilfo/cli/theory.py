@@ -1,12 +1,16 @@
-"""The studies of `ilfo theory`."""
+"""`ilfo theory`: the studies by their names on the command line."""
 
 from ilfo.theory.studies.actions import Actions
 from ilfo.theory.studies.base import Study
 from ilfo.theory.studies.calibration import Calibration
 from ilfo.theory.studies.explore import Explore
-from ilfo.theory.studies.knr import KNR
-from ilfo.theory.studies.tabular import Tabular
+from ilfo.theory.studies.knr import KNRStudy
+from ilfo.theory.studies.tabular import TabularStudy
 
-STUDIES: dict[str, type[Study]] = {
-    study.__name__.lower(): study for study in (Explore, Actions, Tabular, Calibration, KNR)
+COMMANDS: dict[str, type[Study]] = {
+    "explore": Explore,
+    "actions": Actions,
+    "tabular": TabularStudy,
+    "calibration": Calibration,
+    "knr": KNRStudy,
 }

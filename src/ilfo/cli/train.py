@@ -1,4 +1,4 @@
-"""Commands on training runs."""
+"""`ilfo train`, `ilfo resume` and `ilfo evaluate`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,57 +12,55 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console
+from ilfo.cli.options import MethodName
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
+from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_recording
 from ilfo.rollouts.episodes import mean_return
-from ilfo.rollouts.model_error import foresight
+from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.scores import mean_known
-from ilfo.rollouts.video import check_path, film
+from ilfo.rollouts.video import check_path, check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.launch import RunSpec, load_best, resume, start
+from ilfo.runs.launch import RunSpec, load_best, resume, spec_of, start
 from ilfo.runs.progress import Progress
-
-MethodName = Annotated[str, tyro.conf.arg(metavar="|".join(METHODS))]
 
 
 @dataclass(frozen=True)
 class Train:
-    """Learn a policy from demonstrations: of a task that ships with ilfo, or your own."""
+    """Train a policy on a built-in task or on your own environment."""
 
     method: tyro.conf.Positional[MethodName] = "mobile"
-    """Which method."""
+    """Method to train."""
     task: str | None = None
-    """A task with bundled demonstrations (cartpole is the default); or use --env and --demos."""
+    """Built-in task; cartpole unless --env and --demos are given."""
     env: str | None = None
-    """Id of any registered Gymnasium environment, package:Id to import a package first."""
+    """Id of a Gymnasium environment; package:Id imports the package first."""
     demos: str | None = None
     """Demonstrations: an .npz, .csv or .parquet file, or a folder; see `ilfo demos inspect`."""
     trajectories: int | None = None
-    """Use only that many demonstrations."""
+    """Number of demonstrations to use, the first ones; by default the task's number, or all."""
     seeds: int = 1
-    """Seeds to train side by side."""
+    """Number of seeds, trained in parallel."""
     first_seed: int = 0
-    """Number of the first of them; the others follow."""
+    """The first seed; the others follow it."""
     total_timesteps: int | None = None
-    """Environment steps per seed; a task knows its own default."""
+    """Environment steps per seed; built-in tasks have a default."""
     out: Path | None = None
-    """Directory for the run, new or empty; runs/NAME-TIME by default."""
+    """Run directory, new or empty; runs/NAME-TIME by default."""
     horizon: int | None = None
-    """Longest episode, where the environment has no time limit or another is wanted."""
+    """Maximum episode length; by default the environment's own time limit."""
     preset: str = "default"
-    """Named hyper-parameters."""
+    """Named set of hyper-parameters."""
     dynamics: str | None = None
-    """What the model of the environment is: ensemble, knr, gp or tabular; short for --set
-    dynamics=KNRDynamics and the like."""
+    """Dynamics model: ensemble, knr, gp or tabular; short for --set dynamics=CLASS."""
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """Hyper-parameters that differ from the preset, e.g. weight=0 planner.kl=0.02 planner=PPO;
-    `ilfo settings` lists them."""
+    """Hyper-parameters to change, e.g. weight=0 planner.kl=0.02; `ilfo settings` lists them."""
     evaluate_every: int = 1
-    """Measure the true return (for reporting only) every that many iterations."""
+    """Iterations between measurements of the true return; training does not use it."""
     devices: int | None = None
-    """Seeds computed at the same time, one per core by default; part of what makes the bits."""
+    """Seeds computed at the same time, one per core by default; exact results depend on it."""
 
     def run(self) -> None:
         if self.task and (self.env or self.demos):
@@ -86,21 +84,26 @@ class Train:
         try:
             summary = start(spec, out, here, [Progress(console)], self.evaluate_every)
         except KeyboardInterrupt:
-            console.print(f"stopped; `ilfo resume {out}` goes on", highlight=False, markup=False)
+            console.print(
+                f"stopped; continue with: ilfo resume {out}", highlight=False, markup=False
+            )
             raise
         show(summary, out)
 
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with a run that was stopped, as if it never had been."""
+    """Resume a run that was stopped.
+
+    The result is the same as without the stop.
+    """
 
     run_directory: tyro.conf.Positional[Path]
-    """The run's directory."""
+    """Run directory."""
     total_timesteps: int | None = None
-    """A new budget of environment steps per seed; by default the run's own."""
+    """New total of environment steps per seed; by default the run's own."""
     devices: int | None = None
-    """As many as the run was started with; one per core by default."""
+    """Must equal the --devices of the run; one per core by default."""
 
     def run(self) -> None:
         summary = resume(
@@ -114,30 +117,37 @@ class Resume:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Play episodes with the policies that a run has chosen."""
+    """Evaluate the selected policies of a run."""
 
     run_directory: tyro.conf.Positional[Path]
-    """The run's directory."""
+    """Run directory."""
     episodes: int = 50
     """Episodes per seed."""
     seed: int = 1_000
     """Seed of the episodes."""
     video: Path | None = None
-    """Also film one greedy episode of the best seed's policy, without a display: FILE.gif."""
+    """Also record a greedy episode of the best seed to this file (.gif); needs no display."""
+    beside_expert: bool = False
+    """Show the expert on the left of the video, the learner on the right. The expert's recorded
+    states (the run's first demonstration) are replayed in the simulator; no actions are read."""
     model: bool = False
-    """Tell instead how well the best seed's model foresees such episodes, of its policy drawing
-    its actions, from 1 to 50 steps ahead."""
+    """Report the prediction error of the best seed's model, 1 to 50 steps ahead, instead."""
 
     def run(self) -> None:
         if self.episodes < 1:
             raise ValueError(f"episodes is {self.episodes}, but must be at least 1")
         if self.model and self.video is not None:
-            raise ValueError("--model plays nothing to film; leave --video out")
+            raise ValueError("--model records no video; leave --video out")
+        if self.beside_expert and self.video is None:
+            raise ValueError("--beside-expert is a kind of video; add --video FILE.gif")
         if self.video is not None:
             check_path(self.video)
         agent = load_best(self.run_directory)
+        if self.video is not None:
+            check_rendering(agent.factory)
+        recording = self._recording(agent) if self.beside_expert else None
         if self.model:
-            self._foresee(agent)
+            self._print_model_error(agent)
             return
         table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
         for index, seed in enumerate(agent.seeds):
@@ -159,20 +169,35 @@ class Evaluate:
         console.print(table)
         if self.video is not None:
             host = HostPolicy.single(agent.policy())
-            total = film(agent.factory, host, self.video, seed=self.seed, expert_return=expert)
-            console.print(f"{self.video}: an episode of return {total:.1f}", highlight=False)
+            if recording is None:
+                total = film(agent.factory, host, self.video, seed=self.seed, expert_return=expert)
+            else:
+                total = film_beside_expert(
+                    agent.factory, host, recording, self.video, seed=self.seed
+                )
+            console.print(f"{self.video}: an episode with return {total:.1f}", highlight=False)
 
-    def _foresee(self, agent: Agent) -> None:
+    def _recording(self, agent: Agent) -> Recording:
+        spec = spec_of(RunDirectory.open(self.run_directory))
+        return first_recording(agent.factory, spec.demonstrations(states_only=True))
+
+    def _print_model_error(self, agent: Agent) -> None:
         if not isinstance(agent, MobILE):
-            raise ValueError(f"{agent.method} learns no model of the environment")
+            raise ValueError(
+                f"{self.run_directory} is a run of {agent.method.name}, which learns no dynamics "
+                "model; leave --model out"
+            )
         best = agent.best_seed
         seed = self.seed + agent.seeds[best]
         episodes = agent.play(agent.policy(), episodes=self.episodes, seed=seed, greedy=False)
         model = one_seed(agent.state.dynamics, best).model
-        table = Table("steps ahead", "error", "if nothing changed", title=str(self.run_directory))
-        for row in foresight(model, agent.problem.actions, list(episodes)):
+        table = Table("steps ahead", "error", "error of no change", title=str(self.run_directory))
+        for row in prediction_errors(model, agent.problem.actions, list(episodes)):
             table.add_row(str(row.steps), f"{row.error:.3f}", f"{row.unchanged:.3f}")
-        table.caption = "medians, in deviations of the states visited"
+        table.caption = (
+            "median prediction error on episodes of the stochastic policy, in standard deviations "
+            "of the visited states; 'no change' predicts the first state"
+        )
         console.print(table)
 
 
@@ -185,14 +210,14 @@ def _dynamics(name: str | None) -> tuple[str, ...]:
 
 
 def _absolute(path: str | None) -> str | None:
-    """A run must find its demonstrations again from anywhere."""
+    """So that a run can be resumed from another working directory."""
     return None if path is None else str(Path(path).resolve())
 
 
 def show(summary: dict[str, Any], out: Path) -> None:
     """The result of a run as a table."""
     number = lambda x, digits=2: "-" if x is None else f"{x:.{digits}f}"
-    online = METHODS[summary["method"]].needs.environment
+    online = METHODS[summary["method"]].method.needs.environment
     table = Table(
         "seed",
         "greedy return",
@@ -226,10 +251,10 @@ def show(summary: dict[str, Any], out: Path) -> None:
     for remark in summary["remarks"]:
         console.print(remark, markup=False, highlight=False, soft_wrap=True)
     picture = out / "curves.png"
-    drawn = str(picture) if picture.exists() else "not drawn, install ilfo[report]"
+    curves = str(picture) if picture.exists() else "not plotted; pip install 'ilfo[report]'"
     console.print(
         f"{seconds['total']:.0f} s (compiling {seconds['compile']:.0f} s)  "
-        f"run directory: {out}  learning curves: {drawn}",
+        f"run directory: {out}  learning curves: {curves}",
         markup=False,
         highlight=False,
         soft_wrap=True,
@@ -237,15 +262,18 @@ def show(summary: dict[str, Any], out: Path) -> None:
 
 
 def _alternatives(summary: dict[str, Any]) -> dict[str, tuple[float | None, float | None]]:
-    """Mean scores of the policies that other rules have chosen."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    """Mean scores of the policies that other rules select."""
+    scores_by_rule: dict[str, list[dict[str, Any]]] = {}
     for seed in summary["seeds"]:
-        for each in seed.get("alternatives", ()):
-            found.setdefault(each["rule"], []).append(each)
+        for scores in seed.get("alternatives", ()):
+            scores_by_rule.setdefault(scores["rule"], []).append(scores)
     return {
         rule: (
-            mean_known([each["greedy_score"] for each in scores]),
-            mean_known([each["stochastic_score"] for each in scores]),
+            mean_known([scores["greedy_score"] for scores in of_seeds]),
+            mean_known([scores["stochastic_score"] for scores in of_seeds]),
         )
-        for rule, scores in found.items()
+        for rule, of_seeds in scores_by_rule.items()
     }
+
+
+COMMANDS = {"train": Train, "resume": Resume, "evaluate": Evaluate}

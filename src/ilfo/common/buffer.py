@@ -1,4 +1,7 @@
-"""Fixed-size memory: a ring of recent transitions, one of endings, one of reset states."""
+"""The replay buffer: ring buffers of recent transitions, terminal transitions and reset states.
+
+Every array has a fixed size, so that one compiled function serves all iterations.
+"""
 
 from typing import Any
 
@@ -11,14 +14,16 @@ from ilfo.common.types import Transition
 
 
 class Ring(eqx.Module):
-    """The newest items, up to a fixed capacity; `pushed` counts all that ever came."""
+    """A ring buffer: the newest items, up to a fixed capacity."""
 
     items: Any
+    """A pytree whose arrays have the capacity as their first axis."""
     pushed: Int[Array, ""]
+    """How many items were ever pushed, overwritten ones included."""
 
     @staticmethod
     def empty(like: Any, capacity: int) -> "Ring":
-        """`like` is one item: its shapes and dtypes are what the ring holds."""
+        """An empty ring for items with the shapes and dtypes of `like`, which is one item."""
         items = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), like)
         return Ring(items, jnp.zeros((), jnp.int32))
 
@@ -28,14 +33,16 @@ class Ring(eqx.Module):
 
     @property
     def count(self) -> Int[Array, ""]:
+        """Items that the ring holds now."""
         return jnp.minimum(self.pushed, self.capacity)
 
     @property
     def valid(self) -> Bool[Array, " n"]:
+        """Which slots hold an item."""
         return jnp.arange(self.capacity) < self.count
 
     def push(self, items: Any, keep: Bool[Array, " m"]) -> "Ring":
-        """Take in the items where `keep` holds, in order; the rest leave no trace."""
+        """Append the items where `keep` is true, in order, and ignore the others."""
         order = jnp.cumsum(keep) - 1
         # of more items than fit, only the last ones may be written: scatter order is undefined
         fits = keep & (order >= keep.sum() - self.capacity)
@@ -44,23 +51,26 @@ class Ring(eqx.Module):
         return Ring(jax.tree.map(write, self.items, items), self.pushed + keep.sum())
 
     def sample(self, count: int, *, key: Array) -> Any:
-        """Uniform, with replacement. An empty ring gives zeros."""
+        """`count` items, uniformly and with replacement; zeros if the ring is empty."""
         index = jax.random.randint(key, (count,), 0, jnp.maximum(self.count, 1))
         return jax.tree.map(lambda x: x[index], self.items)
 
 
 class Buffer(eqx.Module):
-    """What the agent remembers of the real environment."""
+    """The replay buffer of one agent."""
 
     recent: Ring
+    """The newest transitions."""
     endings: Ring
-    """Terminal transitions of their own: in `recent` a policy that has learned to survive would
-    wash them out, and with them all knowledge of what ends an episode."""
+    """The newest terminal transitions, kept apart: once a policy survives, new transitions would
+    push all terminal ones out of `recent`, and nothing could learn what ends an episode."""
     starts: Ring
-    """States that followed a reset: where imagined trajectories begin."""
+    """The newest reset states, in which imagined trajectories begin."""
 
     @staticmethod
     def empty(transition: Transition, capacity: int, endings: int, starts: int) -> "Buffer":
+        """An empty buffer; `transition` is one transition of the right shapes, the numbers are the
+        capacities of the three rings."""
         return Buffer(
             Ring.empty(transition, capacity),
             Ring.empty(transition, endings),
@@ -68,7 +78,7 @@ class Buffer(eqx.Module):
         )
 
     def push(self, new: Transition, start: Bool[Array, " m"]) -> "Buffer":
-        """`new` in order of time; `start` marks the first transition of an episode."""
+        """Add transitions in order of time; `start` marks the first transition of an episode."""
         return Buffer(
             self.recent.push(new, jnp.ones_like(start)),
             self.endings.push(new, new.terminal),
@@ -77,4 +87,5 @@ class Buffer(eqx.Module):
 
     @property
     def weight(self) -> Float[Array, " n"]:
+        """1 for the slots of `recent` that hold a transition, 0 for the empty ones."""
         return self.recent.valid.astype(jnp.float32)

@@ -1,52 +1,56 @@
-"""Minibatch regression that every learned part shares: passes over a ring, early stop, optimisers.
+"""Minibatch regression with early stopping, shared by all learned components, and its optimisers.
 
 All loops have fixed lengths, so that one compiled function serves every iteration and seed.
 """
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ilfo.common.types import Normaliser
 from ilfo.common.validation import require_at_least, require_positive, require_share
 
 
 class AbstractOptimiser(eqx.Module):
+    """Settings of an optimiser."""
+
     @abc.abstractmethod
-    def build(self) -> optax.GradientTransformation: ...
+    def build(self) -> optax.GradientTransformation:
+        """The optimiser itself."""
 
 
 class SGD(AbstractOptimiser):
-    """Gradient descent with momentum, as in the paper's table."""
+    """Stochastic gradient descent with Nesterov momentum, as in the paper."""
 
     learning_rate: float = 0.005
-    """Length of a step."""
+    """Step size."""
     momentum: float = 0.99
-    """Share of the last step in the next one."""
-    nesterov: bool = True
-    """Look ahead along the momentum."""
+    """Momentum coefficient."""
 
     def __post_init__(self):
         require_at_least(self, 0, "learning_rate")
         require_share(self, "momentum")
 
     def build(self):
-        return optax.sgd(self.learning_rate, self.momentum, self.nesterov)
+        return optax.sgd(self.learning_rate, self.momentum, nesterov=True)
 
 
 class Adam(AbstractOptimiser):
+    """Adam, with optional L2 regularisation."""
+
     learning_rate: float = 1e-3
-    """Length of a step."""
+    """Step size."""
     epsilon: float = 1e-8
-    """Kept below the root of the second moment."""
+    """Added to the denominator of Adam's update."""
     regularisation: float = 0.0
-    """Weight of half the squared norm of the parameters in the loss; scales of inputs are none."""
+    """L2 regularisation: weight of half the squared norm of the parameters in the loss. Input
+    normalisers are not regularised."""
 
     def __post_init__(self):
         require_at_least(self, 0, "learning_rate", "regularisation")
@@ -60,8 +64,8 @@ class Adam(AbstractOptimiser):
 
 
 def _trained(params: PyTree) -> PyTree:
-    """True where a leaf is a parameter, False where it belongs to a normaliser: that is carried
-    along with the network whose inputs it scales, without a gradient, and must not decay."""
+    """True for trained parameters, False for the arrays of a normaliser, which are stored beside
+    the network but have no gradient and must not decay."""
     is_normaliser = lambda node: isinstance(node, Normaliser)
     return jax.tree.map(
         lambda node: jax.tree.map(lambda _: not is_normaliser(node), node),
@@ -71,18 +75,18 @@ def _trained(params: PyTree) -> PyTree:
 
 
 class Passes(eqx.Module):
-    """How often and in what portions the data are gone through."""
+    """Number of passes over the data, batch size and early stopping."""
 
     passes: int = 20
-    """Passes over the data per fit. The number of gradient steps is that of a full buffer or
-    batch, whatever part of it is filled: compiled loops have fixed lengths."""
+    """Passes over the data per fit. A partly filled buffer gets as many gradient steps as a full
+    one, because compiled loops have fixed lengths."""
     batch_size: int = 256
     """Rows per gradient step."""
     held_out: float = 0.0
-    """Share of the data kept aside to judge each pass; 0 trains on everything."""
+    """Share of the data held out to evaluate each pass; 0 trains on everything."""
     patience: int = 0
-    """Stop after this many passes without a better held-out loss and keep the best pass;
-    0 never stops."""
+    """Stop after this many passes without a lower held-out loss and return to the best pass;
+    0 never stops early."""
 
     def __post_init__(self):
         require_at_least(self, 1, "passes", "batch_size")
@@ -91,17 +95,17 @@ class Passes(eqx.Module):
             raise ValueError(f"held_out is {self.held_out}, but must lie in [0, 1)")
         if self.patience and not self.held_out:
             raise ValueError(
-                f"patience={self.patience} stops on held-out loss, but held_out={self.held_out}; "
-                "set held_out to a share in (0, 1)"
+                f"patience={self.patience} needs a held-out loss, but held_out={self.held_out}; "
+                "set held_out to a share in (0, 1), or patience to 0"
             )
 
 
 def shuffled_valid(valid: Array, *, key: Array) -> Int[Array, " n"]:
-    """All row numbers, the valid ones first and in random order.
+    """All row indices, the valid ones first and in random order.
 
-    The numbers ride in the low bits of the random words that are sorted. A single array is sorted
-    ten times as fast as the pairs of `jax.random.permutation`, which took as long as training a
-    small network on them. Rows whose random bits agree stay in order.
+    Sorts random words whose low bits hold the row index. Sorting one array is ten times as fast
+    as sorting the key-value pairs of `jax.random.permutation`, which took as long as training a
+    small network. Rows with equal random bits keep their order.
     """
     count = valid.shape[0]
     low = (count - 1).bit_length()
@@ -111,22 +115,31 @@ def shuffled_valid(valid: Array, *, key: Array) -> Int[Array, " n"]:
     return (jnp.sort(invalid | random | rows) & ((1 << low) - 1)).astype(jnp.int32)
 
 
+class Dataset(NamedTuple):
+    """Rows to learn from."""
+
+    rows: PyTree
+    """Arrays with one row per example."""
+    valid: Bool[Array, " n"]
+    """False for rows to ignore, such as the empty part of a buffer."""
+
+
 def fit(
     loss: Callable[[Any, PyTree, Float[Array, " b"]], Float[Array, ""]],
     model: Any,
     optimiser_state: PyTree,
     optimiser: optax.GradientTransformation,
-    data: PyTree,
-    valid: Array,
+    data: Dataset,
     plan: Passes,
     *,
     key: Array,
 ) -> tuple[Any, PyTree, Float[Array, ""]]:
-    """Minimise `loss(model, rows, weight)` by passes over the valid rows of `data`.
+    """Minimise `loss(model, rows, weight)` by minibatch passes over the valid rows of `data`.
 
-    Returns the model, the optimiser's state and the loss: of the held-out rows where there are
+    Returns the model, the optimiser's state and the loss: that of the held-out rows if there are
     any, else the mean over the last pass.
     """
+    valid = data.valid
     capacity = valid.shape[0]
     batch = min(plan.batch_size, capacity)
     batches = capacity // batch
@@ -134,11 +147,11 @@ def fit(
     order = shuffled_valid(valid, key=order_key)
     count = jnp.maximum(valid.sum(), 1)
     aside = (plan.held_out * count).astype(jnp.int32)
-    if plan.held_out:  # without a row to judge by, every pass would look perfect
+    if plan.held_out:  # without any held-out row the loss would be 0 after every pass
         aside = jnp.clip(aside, 1, count - 1)
     judged = order[: max(int(plan.held_out * capacity), 1)]
     judged_weight = (jnp.arange(judged.shape[0]) < aside).astype(jnp.float32)
-    rows = lambda index: jax.tree.map(lambda x: x[index], data)
+    rows = lambda index: jax.tree.map(lambda x: x[index], data.rows)
 
     params, static = eqx.partition(model, eqx.is_inexact_array)
     ones = jnp.ones(batch)
@@ -169,8 +182,8 @@ def fit(
 
 
 def _best_pass(one_pass, held_out, first, keys, patience: int):
-    """The state after the pass that `held_out` judges best, and that judgement; without patience,
-    after the last one. A scan has a fixed length: stopping early means not to compute."""
+    """The state after the pass with the lowest held-out loss, and that loss; without patience,
+    those of the last pass. A scan has a fixed length: stopping early skips the computation."""
 
     def judged_pass(carry, key):
         current, best, best_value, waited = carry

@@ -1,7 +1,7 @@
 """Fully connected networks.
 
-Equinox has them too, but keeps weights as (outputs, inputs). Beside a batch of a few rows, which
-is what a rollout in a model consists of, XLA multiplies such a matrix at half the speed.
+Weights are stored as (inputs, outputs). Equinox stores them as (outputs, inputs), which XLA
+multiplies at half the speed for the small batches of a rollout in a model.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,8 @@ from jaxtyping import Array, Float
 
 
 class Linear(eqx.Module):
+    """A linear layer with bias."""
+
     weight: Float[Array, "inputs outputs"]
     bias: Float[Array, " outputs"]
 
@@ -24,10 +26,12 @@ class Linear(eqx.Module):
 
 
 class MLP(eqx.Module):
+    """A fully connected network; `mlp` makes one."""
+
     layers: tuple[Linear, ...]
     activation: Callable[[Array], Array]
     scalar: bool
-    """The single output comes without an axis."""
+    """Return the single output without an axis."""
 
     def __call__(self, x: Float[Array, " inputs"]) -> Float[Array, " *outputs"]:
         for layer in self.layers[:-1]:
@@ -45,10 +49,10 @@ def mlp(
     *,
     key: Array,
 ) -> MLP:
-    """`depth` hidden layers of `width` units; first weights are U(±1/√inputs of the layer).
+    """A network of `depth` hidden layers of `width` units, initialised U(±1/√inputs of the layer).
 
-    All come from a single draw: compiling one draw per layer takes longer than compiling what is
-    done with the networks.
+    All weights come from a single random draw, because compiling one draw per layer takes longer
+    than compiling the use of the networks.
     """
     sizes = (inputs, *(width,) * depth, 1 if outputs == "scalar" else outputs)
     lengths = [(rows + 1) * columns for rows, columns in pairwise(sizes)]

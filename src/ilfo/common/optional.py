@@ -1,16 +1,16 @@
-"""Libraries that only some uses need, installed by a name in brackets: ilfo[parquet]."""
+"""Optional dependencies, installed as extras: `pip install 'ilfo[parquet]'`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class MissingExtraError(ImportError):
-    """Something was asked for that needs a library which is not installed."""
+    """A feature needs an optional library that is not installed."""
 
 
 @contextmanager
 def needed_from(extra: str, use: str) -> Iterator[None]:
-    """Around an import: when it fails, says what needs it and how to install it."""
+    """Wraps an import. If it fails, the error says what needs the library and how to install it."""
     try:
         yield
     except ImportError as error:

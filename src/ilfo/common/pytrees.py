@@ -1,4 +1,4 @@
-"""Pytrees whose leaves are not all arrays: choosing, scanning, checking."""
+"""`where`, `scan` and `cond` for pytrees with leaves that are not arrays, and a check for NaN."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ Tree = TypeVar("Tree")
 
 
 def where(condition: Bool[Array, ""], new: Tree, old: Tree) -> Tree:
-    """`new` or `old` as a whole; what is not an array must be the same in both."""
+    """`new` if the condition holds, else `old`; leaves that are not arrays must agree."""
     new_arrays, static = eqx.partition(new, eqx.is_array)
     old_arrays = eqx.filter(old, eqx.is_array)
     pick = lambda x, y: jnp.where(condition, x, y)
@@ -20,7 +20,7 @@ def where(condition: Bool[Array, ""], new: Tree, old: Tree) -> Tree:
 
 
 def filter_scan(step: Callable, carry: Tree, xs: Any) -> tuple[Tree, Any]:
-    """`jax.lax.scan` for a carry with parts that are not arrays, which stay as they are."""
+    """`jax.lax.scan` for a carry with leaves that are not arrays; those stay unchanged."""
     arrays, static = eqx.partition(carry, eqx.is_array)
 
     def array_step(arrays, x):
@@ -32,13 +32,13 @@ def filter_scan(step: Callable, carry: Tree, xs: Any) -> tuple[Tree, Any]:
 
 
 def filter_cond(condition: Bool[Array, ""], change: Callable[[Tree], Tree], tree: Tree) -> Tree:
-    """`change(tree)` or the tree as it is; what is not an array must stay the same."""
+    """`change(tree)` if the condition holds, else `tree`; only arrays may change."""
     arrays, static = eqx.partition(tree, eqx.is_array)
     changed = lambda arrays: eqx.filter(change(eqx.combine(arrays, static)), eqx.is_array)
     return eqx.combine(jax.lax.cond(condition, changed, lambda same: same, arrays), static)
 
 
 def all_finite(tree: Any) -> Bool[Array, ""]:
-    """No NaN or infinity in any floating-point array."""
+    """Whether no floating-point array holds NaN or infinity."""
     leaves = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
     return jnp.all(jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves] or [jnp.asarray(True)]))

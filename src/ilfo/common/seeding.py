@@ -1,4 +1,4 @@
-"""Where random numbers come from: seeds of the host's streams by purpose, JAX keys by name."""
+"""Random seeds for environments and host-side generators, and named JAX keys."""
 
 import operator
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from jaxtyping import Array
 
 
 class Purpose:
-    """Namespaces of the random streams, so that no two purposes share a seed."""
+    """What a random stream is for; part of its seed, so that no two purposes share one."""
 
     COLLECT, ACT, EVALUATE, RECORD, PREDICT, CHOOSE = range(6)
 
 
 def stream_seed(*parts: int) -> int:
-    """A reset seed from what it is for: (seed, purpose, iteration, stream)."""
+    """A seed derived from numbers that say what it is for: (seed, purpose, iteration, stream)."""
     return int(np.random.SeedSequence(parts).generate_state(1)[0])
 
 
@@ -25,7 +25,7 @@ def named_keys(key: Array, *names: str) -> dict[str, Array]:
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """The seeds that a count, or a list of numbers, asks for."""
+    """The seeds 0 to `seeds` - 1 for a count, or the given seeds, checked."""
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
     if (
         not numbers
@@ -33,6 +33,6 @@ def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
         or not 0 <= min(numbers) <= max(numbers) < 2**32
     ):
         raise ValueError(
-            f"seeds is {seeds}, but must be a positive count or different numbers below 2**32"
+            f"seeds is {seeds}, but must be a positive count or distinct integers in [0, 2**32)"
         )
     return numbers

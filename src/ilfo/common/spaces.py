@@ -1,4 +1,7 @@
-"""Gymnasium's spaces as the learner sees them: flat states, actions in [-1, 1] or numbered."""
+"""Gymnasium spaces as policies and models see them.
+
+States are flat vectors. Box actions are scaled to [-1, 1], discrete actions are integers from 0.
+"""
 
 import abc
 import math
@@ -13,33 +16,35 @@ from jaxtyping import Array, Float
 
 @dataclass(frozen=True)
 class ActionSpace(abc.ABC):
-    """How a policy's action reaches the model and the environment."""
+    """Converts the actions that a policy samples for models and environments."""
 
     @property
     @abc.abstractmethod
     def encoded_dim(self) -> int:
-        """Length of `encode`'s result."""
+        """Length of the vector that `encode` returns."""
 
     @abc.abstractmethod
     def encode(self, action: Array) -> Float[Array, " A"]:
-        """The action as a network's input."""
+        """The executed action as input of a network: one-hot if discrete."""
 
     @abc.abstractmethod
     def execute(self, action: Array) -> Array:
-        """The action that is carried out when the policy draws `action`."""
+        """The action that the environment executes when the policy samples `action`."""
 
     @abc.abstractmethod
     def to_environment(self, actions: np.ndarray) -> list:
-        """What to step environments with, for a batch of actions as the policy drew them."""
+        """Sampled actions (n, ...) in the environment's units, one per environment to step."""
 
     @abc.abstractmethod
     def from_environment(self, actions: np.ndarray) -> np.ndarray:
-        """Recorded actions (n, ...) as a policy would have drawn them, or an error that says
-        why they cannot be of this environment."""
+        """Recorded actions (n, ...) as a policy would sample them; ValueError if they do not fit
+        this space."""
 
 
 @dataclass(frozen=True)
 class DiscreteActions(ActionSpace):
+    """`count` discrete actions; the environment counts them from `start`, policies from 0."""
+
     count: int
     start: int = 0
 
@@ -70,6 +75,8 @@ class DiscreteActions(ActionSpace):
 
 @dataclass(frozen=True)
 class BoxActions(ActionSpace):
+    """Continuous actions, scaled to [-1, 1] and clipped to it when executed."""
+
     low: tuple[float, ...]
     high: tuple[float, ...]
     shape: tuple[int, ...]
@@ -106,7 +113,7 @@ class BoxActions(ActionSpace):
         return np.clip((rows - low) / span * 2 - 1, -1.0, 1.0).astype(np.float32)
 
     def _on_grid(self, action, numpy):
-        """The nearest action that a Box of integers has; `numpy` is NumPy or JAX's."""
+        """The nearest action of an integer Box; `numpy` is `numpy` or `jax.numpy`."""
         if not np.issubdtype(self.dtype, np.integer):
             return action
         span = numpy.maximum(numpy.asarray(self.high) - numpy.asarray(self.low), 1)
@@ -114,10 +121,11 @@ class BoxActions(ActionSpace):
 
 
 def action_space(space: gym.Space) -> ActionSpace:
+    """The action space of a Gymnasium environment: Discrete, or a bounded Box."""
     if isinstance(space, gym.spaces.Discrete):
         return DiscreteActions(int(space.n), int(space.start))
     if not isinstance(space, gym.spaces.Box):
-        raise ValueError(f"action space is {space}, but only Box and Discrete can be learned")
+        raise ValueError(f"action space is {space}, but only Box and Discrete are supported")
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
         raise ValueError(
             f"action space {space} is unbounded; wrap the environment in "
@@ -128,9 +136,10 @@ def action_space(space: gym.Space) -> ActionSpace:
 
 
 def state_dim(space: gym.Space) -> int:
+    """Length of a flattened observation."""
     if not isinstance(space, gym.spaces.Box):
         raise ValueError(
-            f"observation space is {space}, but only Box observations can be imitated; "
+            f"observation space is {space}, but only Box observations are supported; "
             "wrap the environment (for example in gymnasium.wrappers.FlattenObservation)"
         )
     return math.prod(space.shape)

@@ -1,4 +1,4 @@
-"""Intervals over seeds."""
+"""Confidence intervals over seeds."""
 
 from collections.abc import Sequence
 

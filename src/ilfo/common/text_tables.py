@@ -1,4 +1,4 @@
-"""Tables of text, for a terminal and for a page."""
+"""Tables as Markdown and on a terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -9,13 +9,14 @@ from rich.table import Table
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-    """For a page of documentation."""
+    """A Markdown table; the first row is the header."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
 
 def print_table(console: Console, rows: Sequence[Sequence[str]]) -> None:
-    """For a terminal; wider than it rather than with numbers cut short."""
+    """Print a table; the first row is the header. A wide table overflows the terminal instead of
+    being truncated."""
     table = Table(*rows[0])
     for row in rows[1:]:
         table.add_row(*row)

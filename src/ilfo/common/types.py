@@ -1,6 +1,6 @@
-"""The records that pass between the parts, with the names of their axes.
+"""Records that components exchange, with the shapes of their arrays.
 
-Axes: N streams, T steps, S state, A action (absent for discrete actions), D features.
+Axes: N parallel streams, T steps, S state, A action (absent for discrete actions), D features.
 """
 
 from typing import Any, NamedTuple
@@ -15,18 +15,18 @@ Log = dict[str, Array]
 
 
 class Transition(NamedTuple):
-    """What a dynamics model learns from; any leading axes."""
+    """Environment steps, with any leading axes; what a dynamics model is fitted to."""
 
     state: Float[Array, "*n S"]
     action: Any
-    """As executed: an integer, or a point of [-1, 1]^A."""
+    """As executed: an integer, or a vector in [-1, 1]^A."""
     next_state: Float[Array, "*n S"]
     terminal: Bool[Array, "*n"]
-    """The step ended the episode; a time limit does not count."""
+    """The step ended the episode; a time limit (truncation) does not count."""
 
     @staticmethod
     def zeros(state_dim: int, actions: ActionSpace) -> "Transition":
-        """One transition of the right shapes."""
+        """One transition of the right shapes, all zeros."""
         state, action = jnp.zeros(state_dim), jnp.zeros(actions.encoded_dim)
         if isinstance(actions, DiscreteActions):
             action = jnp.zeros((), jnp.int32)
@@ -34,30 +34,32 @@ class Transition(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """Steps of several streams, real or imagined, in order of time."""
+    """Steps of several parallel streams in order of time, from the environment or from a model."""
 
     state: Float[Array, "N T S"]
     action: Any
-    """As the policy drew it; `ActionSpace.execute` gives the action that was carried out."""
+    """As the policy sampled it; `ActionSpace.execute` gives the action that was executed."""
     next_state: Float[Array, "N T S"]
     terminal: Bool[Array, "N T"]
     """The step ended the episode."""
     runaway: Bool[Array, "N T"]
-    """The step left the region in which a learned model can be believed."""
-    cut: Bool[Array, "N T"]
-    """The record stops after this step although the episode would go on."""
+    """The step left the region in which the learned model is trusted; never in a real
+    environment."""
+    truncated: Bool[Array, "N T"]
+    """The record stops after this step although the episode has not ended."""
     valid: Bool[Array, "N T"]
-    """False behind the end of an imagined trajectory."""
+    """False after the end of an imagined trajectory."""
     elapsed: Int[Array, "N T"]
     """Steps of the episode before this one."""
 
     @property
     def ended(self) -> Bool[Array, "N T"]:
+        """The step was the last of its trajectory, other than by truncation."""
         return self.terminal | self.runaway
 
 
 def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
-    """The steps in one row each, with the actions that were carried out."""
+    """The steps as rows of one batch, with the executed actions."""
     flat = lambda x: x.reshape(-1, *x.shape[2:])
     return Transition(
         flat(rollout.state),
@@ -68,12 +70,18 @@ def as_transitions(actions: ActionSpace, rollout: Rollout) -> Transition:
 
 
 class DemonstratedSteps(NamedTuple):
-    """Demonstrated steps, in random order."""
+    """A uniform sample of demonstrated steps, in random order."""
 
     pairs: Float[Array, "n 2 F"]
-    """What was seen before and after."""
+    """What was observed before and after the step: states, or features h(s)."""
+    actions: Any
+    """As a policy would sample them; None for a method that may not see them."""
+    terminal: Bool[Array, " n"]
+    """The step ended its episode."""
+    elapsed: Int[Array, " n"]
+    """Steps of the episode before this one."""
     trajectory: Int[Array, " n"]
-    """Number of the trajectory that a step is from."""
+    """Index of the trajectory that the step is from."""
 
     @property
     def before(self) -> Float[Array, "n F"]:
@@ -85,16 +93,36 @@ class DemonstratedSteps(NamedTuple):
 
     @property
     def weight(self) -> Float[Array, " n"]:
-        """All count alike."""
+        """1 for every step."""
         return jnp.ones(self.pairs.shape[0])
 
+    @staticmethod
+    def from_pairs(
+        pairs: Float[Array, "n 2 F"], trajectory: Int[Array, " n"] | None = None
+    ) -> "DemonstratedSteps":
+        """Steps of unfinished trajectories without actions; by default of a single one."""
+        number = jnp.arange(pairs.shape[0], dtype=jnp.int32)
+        trajectory = jnp.zeros_like(number) if trajectory is None else trajectory
+        never = jnp.zeros(pairs.shape[0], bool)
+        return DemonstratedSteps(pairs, None, never, number, trajectory)
 
-NOTHING = 1e-6
-"""A deviation below this share of the largest one is none, whatever the units."""
+
+class Expert(eqx.Module):
+    """The demonstrations as one compiled iteration sees them."""
+
+    mean_features: Float[Array, " D"]
+    """E ψ under the demonstrations; empty for a method without a discriminator."""
+    steps: DemonstratedSteps
+    shows_states: bool = eqx.field(static=True, default=True)
+    """False where the demonstrations hold a feature h(s) instead of the state."""
+
+
+NEGLIGIBLE = 1e-6
+"""A standard deviation below this share of the largest one counts as zero."""
 
 
 class Normaliser(eqx.Module):
-    """An affine map to unit scale and back."""
+    """Subtracts a mean and divides by a scale."""
 
     shift: Float[Array, " S"]
     scale: Float[Array, " S"]
@@ -111,9 +139,9 @@ class Normaliser(eqx.Module):
     ) -> "Normaliser":
         """Mean and standard deviation of the weighted rows.
 
-        A dimension that hardly moves is scaled as if its deviation were `floor` of its own size:
-        without that, a constant dimension would turn rounding noise into features. Units differ
-        between dimensions, so the others only tell what is nothing at all.
+        The standard deviation of a dimension is at least `floor` times its root mean square.
+        Otherwise a constant dimension would scale rounding noise up to features. Units differ
+        between dimensions, so the other dimensions only set a far lower bound.
         """
         total = weight.sum()
         total = jnp.where(total > 0, total, 1.0)
@@ -121,27 +149,9 @@ class Normaliser(eqx.Module):
         std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
         size = jnp.sqrt((weight[:, None] * x**2).sum(0) / total)
         largest = std.max()
-        least = jnp.maximum(floor * size, min(floor, NOTHING) * largest)
+        least = jnp.maximum(floor * size, min(floor, NEGLIGIBLE) * largest)
         return Normaliser(mean, jnp.where(largest > 0, jnp.maximum(std, least), 1.0))
 
     @staticmethod
     def identity(dim: int) -> "Normaliser":
         return Normaliser(jnp.zeros(dim), jnp.ones(dim))
-
-
-class ExpertSteps(NamedTuple):
-    """The demonstrations' steps, for methods that have to see states."""
-
-    mean_features: Float[Array, " D"]
-    steps: Float[Array, "n 2 S"]
-
-
-class Expert(eqx.Module):
-    """The demonstrations as one compiled iteration sees them."""
-
-    mean_features: Float[Array, " D"]
-    starts: Float[Array, "n S"] | None
-    """Demonstrated states to begin imagined trajectories from; None when the demonstrations hold
-    a feature of the state instead."""
-    reached: Float[Array, "m S"] | None
-    """A sample of the states that demonstrated steps lead to, terminal ones included."""

@@ -1,6 +1,6 @@
-"""Ranges of hyper-parameters, checked when a spec is constructed.
+"""Range checks of hyper-parameters, made when a settings object is constructed.
 
-Arrays pass unseen: a hyper-parameter that is swept under vmap has no value yet.
+Arrays are not checked: a hyper-parameter that is swept under `vmap` has no value yet.
 """
 
 import math

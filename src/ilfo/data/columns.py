@@ -1,6 +1,6 @@
-"""Columns of a table, wherever it lies: in memory, in a CSV file or in a Parquet file.
+"""Columns of a table in memory, in a CSV file or in a Parquet file.
 
-A source has `names` and `read(names)`; columns that are not asked for are not decoded.
+Each source has `names` and `read(names)`. Only the requested columns are decoded.
 """
 
 import csv
@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from ilfo.common.optional import needed_from
 
 EPISODE = "episode"
-"""The column whose entries are names: text stays text there."""
+"""The column of episode names. Its entries may be text, and text is not converted to numbers."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers, bools, or objects that are text; a missing entry has a value of no meaning."""
+    """Numbers, bools or text. Where `missing` is true, the value is a placeholder."""
 
     values: np.ndarray
     missing: np.ndarray
@@ -31,11 +31,13 @@ class Column:
 
 
 class MemoryColumns:
+    """Columns of a dict of arrays."""
+
     def __init__(self, table: Mapping[str, ArrayLike]):
         self._table = table
         self.names = list(table)
         if not all(isinstance(name, str) for name in self.names):
-            raise ValueError(f"columns are called {self.names}, expected names that are text")
+            raise ValueError(f"the column names are {self.names}, expected strings")
 
     def read(self, names: list[str]) -> dict[str, Column]:
         columns = {name: _in_memory(name, self._table[name]) for name in names}
@@ -57,16 +59,18 @@ def _in_memory(name: str, given: ArrayLike) -> Column:
     if values.dtype.kind in "biu":
         return Column(values, np.zeros(len(values), bool))
     texts = values.astype(object)
-    wrong = [each for each in texts if not isinstance(each, str)]
+    wrong = [entry for entry in texts if not isinstance(entry, str)]
     if wrong:
         raise ValueError(
             f"column {name!r} holds {wrong[0]!r} of type {type(wrong[0]).__name__}, expected "
-            "numbers, or text for the episode"
+            f"numbers, or text in the column {EPISODE!r}"
         )
     return Column(texts, texts == "")
 
 
 class CsvColumns:
+    """Columns of a CSV file with a header."""
+
     def __init__(self, path: Path):
         self._path = path
         with self._open() as file:
@@ -83,14 +87,15 @@ class CsvColumns:
             next(rows)
             for row in rows:
                 if not row:
-                    continue  # an empty line, as at the end of many files
+                    continue  # an empty line, common at the end of a file
                 if len(row) != len(self.names):
                     raise ValueError(
-                        f"line {rows.line_num} has {len(row)} fields, the header {len(self.names)}"
+                        f"line {rows.line_num} has {len(row)} fields, "
+                        f"but the header has {len(self.names)}"
                     )
                 for column, index in zip(cells, wanted, strict=True):
                     column.append(row[index].strip())
-        # Episodes 1 and 01 are two, so their names stay text.
+        # Episode names stay text, because 1 and 01 are different episodes.
         return {
             name: _texts(column) if name == EPISODE else _parsed(column)
             for name, column in zip(names, cells, strict=True)
@@ -103,14 +108,14 @@ def _texts(cells: list[str]) -> Column:
 
 
 def _parsed(cells: list[str]) -> Column:
-    """The narrowest of int64, float64 and bool that takes every entry; else the text."""
+    """Entries as int64, float64 or bool, the first of these that fits all of them; else text."""
     column = _texts(cells)
     texts, present = column.values, ~column.missing
     words = {"true": True, "false": False}
     for dtype, convert in (
-        (np.int64, lambda some: some.astype(np.int64)),
-        (np.float64, lambda some: some.astype(np.float64)),
-        (np.bool_, lambda some: [words[each.lower()] for each in some]),
+        (np.int64, lambda entries: entries.astype(np.int64)),
+        (np.float64, lambda entries: entries.astype(np.float64)),
+        (np.bool_, lambda entries: [words[entry.lower()] for entry in entries]),
     ):
         values = np.zeros(len(texts), dtype)
         try:
@@ -123,6 +128,8 @@ def _parsed(cells: list[str]) -> Column:
 
 
 class ParquetColumns:
+    """Columns of a Parquet file; needs pyarrow."""
+
     def __init__(self, path: Path):
         with needed_from("parquet", f"reading {path}"):
             from pyarrow import parquet
@@ -138,7 +145,7 @@ class ParquetColumns:
 
 @contextmanager
 def _damage() -> Iterator[None]:
-    """Damaged bytes surface as OSError, NotImplementedError and others of pyarrow."""
+    """Turns the many exceptions that pyarrow raises for damaged files into ValueError."""
     try:
         yield
     except ValueError:
@@ -158,13 +165,13 @@ def _from_arrow(name: str, column: Any) -> Column:
         texts = np.array(column.to_pylist(), dtype=object)
         return Column(texts, missing | (texts == ""))
     if types.is_boolean(kind) or types.is_integer(kind):
-        # Filled, because NumPy has no integer that is missing and pyarrow would make it a float.
+        # NumPy has no missing integer: without filling, pyarrow would convert the column to float.
         values = (column.fill_null(0 if types.is_integer(kind) else False)).to_numpy()
         return Column(values, missing)
     if types.is_floating(kind):
         values = column.to_numpy()
         return Column(values, np.isnan(values))
     raise ValueError(
-        f"column {name!r} is of type {kind}, expected numbers, or text for the episode; drop it, "
-        "or list the columns of the state with states=[...]"
+        f"column {name!r} is of type {kind}, expected numbers, or text in the column {EPISODE!r}; "
+        "drop it, or list the columns of the state with states=[...]"
     )

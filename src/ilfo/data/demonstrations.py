@@ -1,8 +1,7 @@
-"""Demonstrations: what an expert's states were, whatever its actions may have been.
+"""The class `Demonstrations`: a set of an expert's trajectories, with or without actions.
 
-A set of trajectories is read in passes. It lies in memory, or is streamed from shards or from the
-user's own iterator; every trajectory is checked before anyone sees it, and the learner cannot tell
-the difference.
+The trajectories are held in memory, or streamed from shards or from an iterator of the user's own.
+Either way every trajectory is checked when it is read.
 """
 
 import itertools
@@ -45,7 +44,7 @@ __all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
 class Demonstrations:
     """An immutable set of trajectories that can be iterated any number of times.
 
-    Made by `load`, `stream` or one of the methods `from_...`, not by calling the class.
+    Construct it with `load`, `stream` or one of the `from_...` methods, not by calling the class.
     """
 
     def __init__(
@@ -71,15 +70,21 @@ class Demonstrations:
         returns: Sequence[float] | np.ndarray | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
-        """Copies arrays (T_i+1, S), one per trajectory, or one array (N, T+1, S).
+        """Demonstrations from arrays in memory, which are copied.
 
-        `terminal` is one bool for all trajectories or one for each. `returns` are for reports only,
-        and so is `metadata`, a dict that JSON can hold; its "expert_return" and "random_return" are
-        what scores are measured by.
+        **Arguments**
+
+        - `states`: a list of arrays (T_i+1, S), one per trajectory, or one array (N, T+1, S).
+        - `terminal`: whether trajectories end in a terminal state rather than being truncated;
+          one bool for all trajectories or one for each.
+        - `actions`: a list of arrays (T_i, ...), for methods that need actions.
+        - `returns`: return of each trajectory, for reports only.
+        - `metadata`: a dict that JSON can store, for reports only. Scores are computed from its
+          entries "expert_return" and "random_return".
         """
         if not isinstance(states, (Sequence, np.ndarray)):
             raise ValueError(
-                f"states are a {type(states).__name__}, expected a list of arrays (T+1, S)"
+                f"states is a {type(states).__name__}, expected a list of arrays (T+1, S)"
             )
         count = len(states)
         flags = terminal_flags(terminal, count)
@@ -99,12 +104,13 @@ class Demonstrations:
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
-        """Reads a .csv or .parquet file, or a dict of columns, with one row per state.
+        """Demonstrations from a .csv or .parquet file or a dict of columns, with one row per state.
 
-        A column `episode` tells trajectories apart, and `terminal` is true in the last row of one
-        that ended there; without that column, say it by the argument. The columns `step`, `reward`
-        and those that begin with `action` have their meaning too (`ilfo.data.table`).
-        Every other column is a dimension of the state, or those that `states` names.
+        The column `episode` identifies the trajectory of a row. The column `terminal` is true in
+        the last row of an episode that ended in a terminal state; if there is no such column, use
+        the argument `terminal`. The columns `step`, `reward` and `action...` are optional
+        (`ilfo.data.table` describes them). The columns that `states` lists, by default all others,
+        are the dimensions of the state.
         """
         trajectories, returns = read_table(table, states=states, terminal=terminal, actions=actions)
         return cls._in_memory(trajectories, returns, metadata)
@@ -117,9 +123,9 @@ class Demonstrations:
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
-        """Reads a Minari dataset, given itself or by its id; observations must be vectors.
+        """Demonstrations from a Minari dataset or its id; observations must be vectors.
 
-        By default the metadata is what `to_minari` stored, else the dataset's id.
+        The default metadata is that stored by `to_minari`, or else the id of the dataset.
         """
         trajectories, returns, stored = read_minari(dataset, actions=actions)
         return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
@@ -132,10 +138,10 @@ class Demonstrations:
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
-        """Takes over trajectories of the library `imitation`, or others of that kind.
+        """Demonstrations from trajectory objects of the library `imitation`, or similar objects.
 
-        Each has `obs` (T+1, S) and `terminal`; `acts` are looked at if `actions` asks for them,
-        and the sum of `rews`, if there are any, is the return.
+        Each has `obs` (T+1, S) and `terminal`. `acts` is only read if `actions` is true. The sum
+        of `rews`, if present, is the return.
         """
         trajectories, returns = read_objects(objects, actions=actions)
         return cls._in_memory(trajectories, returns, metadata)
@@ -150,12 +156,12 @@ class Demonstrations:
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
-        """Reads a list of episodes that was saved by `torch.save` or `pickle.dump`, without
-        running what the file says (`ilfo.data.episodes` tells how it must look).
+        """Demonstrations from a list of episodes saved by `torch.save` or `pickle.dump`.
 
-        An episode that is done before `horizon` steps ended in its last state; at the horizon only
-        its time was over. Where the file does not say which steps are done, `terminal` tells
-        whether the episodes that are shorter ended in their last states.
+        The file is parsed without unpickling it, so no code in it runs; `ilfo.data.episodes`
+        describes its layout. An episode that is done before `horizon` steps counts as terminated,
+        one that is done at the horizon as truncated. If the file has no dones, `terminal` says
+        whether the episodes shorter than the horizon are terminated.
         """
         trajectories, returns = read_episodes(
             Path(path), horizon=horizon, terminal=terminal, actions=actions
@@ -169,22 +175,26 @@ class Demonstrations:
         *,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
-        """Reads a set larger than memory; `open_()` starts a fresh pass each time it is called."""
-        # The second pass over a shared iterator would silently miss what the first one took.
+        """Demonstrations that need not fit in memory.
+
+        `open_()` is called once per pass and must return a new iterator over the trajectories.
+        """
+        # A second pass over a shared iterator would silently miss what the first one consumed.
         if iter(open_()) is iter(open_()):
             raise ValueError(
-                "open_ returned the same iterator twice, which can be read only once; "
-                "make open_ a function that builds a new one, such as a generator function"
+                "open_ returned the same iterator twice, but an iterator can be read only once; "
+                "make open_ a function that returns a new one, such as a generator function"
             )
         return cls(lambda: checked(open_()), lengths=None, returns=None, metadata=metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
-        """Reads an .npz file, or streams a directory of .npz shards one shard at a time.
+        """Demonstrations from a file or folder; the format follows from the name and content.
 
-        A .csv or .parquet file is read as by `from_table`, and a folder or .parquet file of the
-        library `imitation`'s layout as by `from_trajectories`. Without `actions` the file's actions
-        are not even decoded. Of the shards' metadata, the entries remain that all of them share.
+        An .npz file is read into memory, and a directory of .npz files is streamed one file at a
+        time, keeping the metadata that all its files share. A .csv or .parquet file is read as by
+        `from_table`, a folder or .parquet file saved by the library `imitation` as by
+        `from_trajectories`. Unless `actions` is true, the actions in a file are not decoded.
         """
         path = Path(path)
         if is_saved_by_imitation(path):
@@ -214,11 +224,11 @@ class Demonstrations:
 
     def __len__(self) -> int:
         if self._known_lengths is None:
-            raise TypeError("a stream has no len() before it is read; count() makes a pass over it")
+            raise TypeError("a stream has no len() before it was read; use count(), which reads it")
         return len(self._known_lengths)
 
     def __bool__(self) -> bool:
-        return True  # an empty set cannot be made, and a stream need not be read to know that
+        return True  # there are no empty sets, and bool() must not read a stream
 
     def __repr__(self) -> str:
         if self._known_lengths is None:
@@ -226,42 +236,44 @@ class Demonstrations:
         return f"Demonstrations({self.count()} trajectories, {self.states_count} states)"
 
     def count(self) -> int:
-        """The number of trajectories; a stream is read through once to find out."""
+        """Number of trajectories; reads a stream once."""
         return len(self.lengths)
 
     @property
     def lengths(self) -> np.ndarray:
-        """Transitions per trajectory, int64 (N,); a stream is read through once to find out."""
+        """Transitions per trajectory, int64 (N,); reads a stream once."""
         if self._known_lengths is None:
             self._known_lengths = lengths_of(self)
         return self._known_lengths
 
     @property
     def states_count(self) -> int:
+        """Number of states in all trajectories; reads a stream once."""
         return int(self.lengths.sum()) + len(self.lengths)
 
     @cached_property
     def dim(self) -> int:
-        """S, the dimension of a state; a stream is opened for a look at its first trajectory."""
+        """Dimension S of a state; reads the first trajectory of a stream."""
         return int(next(iter(self)).states.shape[1])
 
     @cached_property
     def has_actions(self) -> bool:
-        """Whether the first trajectory has any; a stream is opened for a look at it."""
+        """Whether the first trajectory has actions; reads that trajectory of a stream."""
         return next(iter(self)).actions is not None
 
     @property
     def metadata(self) -> dict[str, Any]:
+        """A copy of the metadata."""
         return decode_metadata(self._metadata)
 
     @property
     def returns(self) -> np.ndarray | None:
-        """float64 (N,), if they were recorded."""
+        """Return of each trajectory, float64 (N,), if recorded."""
         return self._returns
 
     @property
     def expert_return(self) -> float | None:
-        """The expert's mean return: as the metadata has it, else over these trajectories."""
+        """The expert's mean return: from the metadata, or else the mean of `returns`."""
         recorded = self.metadata.get("expert_return")
         if recorded is not None:
             return float(recorded)
@@ -269,11 +281,12 @@ class Demonstrations:
 
     @property
     def random_return(self) -> float | None:
+        """Mean return of a random policy, from the metadata."""
         recorded = self.metadata.get("random_return")
         return None if recorded is None else float(recorded)
 
     def take(self, n: int) -> "Demonstrations":
-        """The first n trajectories. A stream that turns out to hold fewer fails when it is read."""
+        """The first n trajectories. If a stream has fewer, reading it raises an error."""
         lengths = self._known_lengths
         if n < 1 or (lengths is not None and n > len(lengths)):
             available = "at least 1" if lengths is None else f"between 1 and {len(lengths)}"
@@ -286,22 +299,22 @@ class Demonstrations:
         )
 
     def states_only(self) -> "Demonstrations":
-        """The same trajectories without their actions and returns, read as they are asked for.
+        """The same trajectories without actions and returns.
 
-        The expert's mean return stays in the metadata: scores are reported by it.
+        The expert's mean return is kept in the metadata, because scores are computed from it.
         """
         known = {} if self.expert_return is None else {"expert_return": self.expert_return}
         return Demonstrations(
-            lambda: (Trajectory(each.states, each.terminal) for each in self),
+            lambda: (Trajectory(trajectory.states, trajectory.terminal) for trajectory in self),
             lengths=self._known_lengths,
             returns=None,
             metadata=self.metadata | known,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes one .npz file, whole or not at all, and never over another one.
+        """Write one .npz file atomically; raises FileExistsError if the file exists.
 
-        The set is gathered in memory for it; save a larger one in parts, as shards.
+        All trajectories are held in memory for it. Save a larger set in parts, as shards.
         """
         write(Path(path), self, self._returns, self._metadata)
 
@@ -313,11 +326,12 @@ class Demonstrations:
         action_space: Space | None = None,
         **details: Any,
     ) -> None:
-        """Creates a local Minari dataset, from which `from_minari` reads the same again.
+        """Create a local Minari dataset that `from_minari` can read back.
 
-        `env` is an environment or its id, whose spec is stored. The space of the actions is
-        `action_space`, else that of `env`, else all arrays of their shape. A trajectory's return
-        becomes the reward of its last step. `details`, such as `author`, go to Minari.
+        `env` is an environment or its id; Minari stores its spec. The action space is
+        `action_space`, else that of `env`, else an unbounded Box of the actions' shape. The return
+        of a trajectory is stored as the reward of its last step. `details`, such as `author`, are
+        passed on to Minari.
         """
         write_minari(
             dataset_id,
@@ -331,9 +345,9 @@ class Demonstrations:
 
 
 def _first(trajectories: Iterable[Trajectory], n: int) -> Iterator[Trajectory]:
-    found = 0
+    count = 0
     for trajectory in itertools.islice(trajectories, n):
-        found += 1
+        count += 1
         yield trajectory
-    if found < n:
-        raise ValueError(f"take({n}): the stream holds only {found} trajectories")
+    if count < n:
+        raise ValueError(f"take({n}): the stream has only {count} trajectories")

@@ -1,8 +1,8 @@
-"""What a set of demonstrations holds, as text: the answer to `ilfo demos inspect FILE`.
+"""A text summary of demonstrations, as printed by `ilfo demos inspect FILE`.
 
-One pass over the trajectories, so that a stream larger than memory can be described too. What it
-points out are the things that spoil learning without an error: dimensions that never move,
-recordings that repeat each other, endings that were all cut off.
+It takes one pass over the trajectories, so a stream larger than memory can be described too. It
+reports what may harm learning without raising an error: constant dimensions, repeated
+trajectories, and how many trajectories are terminal or truncated.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from ilfo.data.demonstrations import Demonstrations, Trajectory
 
 
 def describe(demonstrations: Demonstrations) -> str:
-    """Counts, lengths, endings, returns, metadata, and a table of the state's dimensions."""
+    """Counts, lengths, endings, returns, metadata, and a table of the state dimensions."""
     lengths: list[int] = []
     terminal = 0
     moments = _Moments()
@@ -28,53 +28,55 @@ def describe(demonstrations: Demonstrations) -> str:
         f"trajectories  {len(lengths)}",
         f"states        {sum(lengths) + len(lengths)} of dimension {len(moments.mean)}",
         f"transitions   {_spread(lengths)} per trajectory",
-        f"endings       {terminal} terminal, {len(lengths) - terminal} cut off",
+        f"endings       {terminal} terminal, {len(lengths) - terminal} truncated",
         *_returns(demonstrations),
         *(f"{name:<13} {value}" for name, value in demonstrations.metadata.items()),
         "",
         *moments.table(),
         "",
         f"constant dimensions: {_listed(moments.constant())}",
-        f"repeated trajectories: {_listed(repeats.found)}",
+        f"repeated trajectories: {_listed(repeats.labels)}",
     ]
     return "\n".join(lines)
 
 
 class _Moments:
-    """Mean, variance and range per dimension in float64, taking in one trajectory at a time.
+    """Mean, variance and range per dimension in float64, updated by one trajectory at a time.
 
-    With n states of mean m and summed squared deviations M so far, and k more with m', M':
+    With n states of mean m and sum of squared deviations M so far, and k more with m', M':
         m <- m + (m' - m) k / (n + k),   M <- M + M' + (m' - m)^2 n k / (n + k),
-    which does not cancel where a difference of sums of squares would.
+    which avoids the cancellation of a difference of sums of squares.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.mean = np.zeros(0)
-        self.deviations = np.zeros(0)
+        self.squared_deviations = np.zeros(0)
         self.low = np.zeros(0)
         self.high = np.zeros(0)
 
     def add(self, states: np.ndarray) -> None:
         batch = states.astype(np.float64)
         k, mean = len(batch), batch.mean(axis=0)
-        deviations = ((batch - mean) ** 2).sum(axis=0)
+        squared_deviations = ((batch - mean) ** 2).sum(axis=0)
         low, high = batch.min(axis=0), batch.max(axis=0)
         if self.count == 0:
-            self.count, self.mean, self.deviations = k, mean, deviations
+            self.count, self.mean, self.squared_deviations = k, mean, squared_deviations
             self.low, self.high = low, high
             return
         n, gap = self.count, mean - self.mean
         self.count = n + k
         self.mean = self.mean + gap * k / (n + k)
-        self.deviations = self.deviations + deviations + gap**2 * n * k / (n + k)
+        self.squared_deviations = (
+            self.squared_deviations + squared_deviations + gap**2 * n * k / (n + k)
+        )
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
 
     def constant(self) -> list[str]:
         return [str(index) for index in np.flatnonzero(self.low == self.high)]
 
     def table(self) -> list[str]:
-        std = np.sqrt(self.deviations / self.count)
+        std = np.sqrt(self.squared_deviations / self.count)
         rows = zip(self.low, self.mean, std, self.high, strict=True)
         head = "dimension" + "".join(f"{name:>13}" for name in ("min", "mean", "std", "max"))
         return [
@@ -84,17 +86,17 @@ class _Moments:
 
 
 class _Repeats:
-    """Trajectories whose states equal an earlier one's bit for bit; remembers only digests."""
+    """Finds trajectories whose states equal an earlier one's bit for bit; stores only hashes."""
 
     def __init__(self) -> None:
         self.first: dict[bytes, int] = {}
-        self.found: list[str] = []
+        self.labels: list[str] = []
 
     def add(self, index: int, trajectory: Trajectory) -> None:
         digest = hashlib.blake2b(trajectory.states.tobytes()).digest()
         earlier = self.first.setdefault(digest, index)
         if earlier != index:
-            self.found.append(f"{index} (as {earlier})")
+            self.labels.append(f"{index} (as {earlier})")
 
 
 def _spread(values: Sequence[float] | np.ndarray) -> str:

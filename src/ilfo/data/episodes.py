@@ -1,14 +1,14 @@
-"""Demonstrations from lists of episodes, as the authors of MobILE and of its relatives save them.
+"""Demonstrations from lists of episodes, the format of the MobILE authors' code and related work.
 
 Such a file is made by `torch.save` or `pickle.dump` and holds a list of dicts:
 
     {"episode": (states, actions, next_states, rewards, dones), "ep_rew": ...}     one row per step
-    {"episode": (states, actions, rewards), ...}       with the state behind the last step
+    {"episode": (states, actions, rewards), ...}       states include the one after the last step
     {"episode": states}
 
-Only the first form says whether an episode ended in its last state or was cut off; of the others
-the reader has to be told. It is read without running anything (`ilfo.data.safe_pickle`), and
-neither library has to be installed.
+Only the first form says whether an episode terminated or was truncated; for the others the caller
+has to say it. The file is parsed without unpickling it (`ilfo.data.safe_pickle`), and neither
+library has to be installed.
 """
 
 import io
@@ -24,27 +24,27 @@ from ilfo.data.safe_pickle import PickleError, read_pickle
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
 
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
-"""What `torch.save` wrote first before it wrote zip archives; two more pickles follow it."""
+"""The first pickle in a file of the old format of `torch.save`; two more precede the data."""
 
 
 def read_episodes(
     path: Path, *, horizon: int, terminal: bool | None, actions: bool
 ) -> tuple[list[Trajectory], np.ndarray | None]:
-    """The trajectories, and their returns if all episodes say them."""
+    """The trajectories, and their returns if every episode has an "ep_rew"."""
     if horizon < 1:
         raise ValueError(f"horizon is {horizon}, but must be at least 1")
     try:
         episodes = _read_file(path)
         if not isinstance(episodes, list) or not all(
-            isinstance(each, dict) and "episode" in each for each in episodes
+            isinstance(episode, dict) and "episode" in episode for episode in episodes
         ):
             raise ValueError('expected a list of dicts with an entry "episode"')
         trajectories = list(checked(_trajectories(episodes, horizon, terminal, actions)))
-        scores = [each.get("ep_rew") for each in episodes]
-        returns = None if any(each is None for each in scores) else scores
+        recorded = [episode.get("ep_rew") for episode in episodes]
+        returns = None if any(total is None for total in recorded) else recorded
         return trajectories, valid_returns(returns, len(episodes))
     except PickleError as error:
-        raise DemonstrationError(f"{path} holds no list of episodes: {error}") from error
+        raise DemonstrationError(f"{path} is not a list of episodes: {error}") from error
     except ValueError as error:
         raise DemonstrationError(f"{path}: {error}") from error
 
@@ -63,10 +63,10 @@ def _read_file(path: Path) -> Any:
 def _zipped_pickle(path: Path) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [name for name in archive.namelist() if name.endswith("data.pkl")]
-            if len(found) != 1:
-                raise PickleError("it is an archive, but not of torch.save")
-            return archive.read(found[0])
+            pickles = [name for name in archive.namelist() if name.endswith("data.pkl")]
+            if len(pickles) != 1:
+                raise PickleError("it is a zip archive, but not one of torch.save")
+            return archive.read(pickles[0])
     except PickleError:
         raise
     # Damaged bytes surface as several unrelated exceptions of zipfile and zlib.
@@ -77,9 +77,9 @@ def _zipped_pickle(path: Path) -> bytes:
 def _trajectories(
     episodes: list[dict], horizon: int, terminal: bool | None, actions: bool
 ) -> Iterator[Trajectory]:
-    for index, each in enumerate(episodes):
+    for index, episode in enumerate(episodes):
         try:
-            yield _trajectory(each["episode"], horizon, terminal, actions)
+            yield _trajectory(episode["episode"], horizon, terminal, actions)
         except ValueError as error:
             raise ValueError(f"trajectory {index}: {error}") from error
 
@@ -93,20 +93,20 @@ def _trajectory(episode: Any, horizon: int, terminal: bool | None, actions: bool
         raise ValueError("has no actions")
     if (done is None) == (terminal is None):
         raise ValueError(
-            "does not say whether it ended in its last state or was cut off; say it by terminal"
+            "has no dones, so it does not say whether it terminated or was truncated; pass terminal"
             if done is None
-            else "says itself whether it ended; leave terminal out"
+            else "has dones, which say whether it terminated; leave terminal out"
         )
-    # a time limit was reported as done, too
+    # these files report a time limit as done, too
     ended = bool(terminal if done is None else done) and steps < horizon
     return Trajectory(states, ended, taken if actions else None)
 
 
 def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
-    """All states, the actions if any, and whether the last step was done if that is said."""
+    """All states, the actions if any, and whether the last step was done if there are dones."""
     if isinstance(episode, np.ndarray):
         return episode, None, None
-    parts = [np.asarray(each) for each in episode] if isinstance(episode, (tuple, list)) else []
+    parts = [np.asarray(part) for part in episode] if isinstance(episode, (tuple, list)) else []
     if len(parts) == 3:
         _check_rows(len(parts[0]) - 1 if parts[0].ndim else 0, parts[1:])
         return parts[0], parts[1], None
@@ -118,27 +118,31 @@ def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
     before, after, dones = parts[0], parts[2], parts[4].ravel()
     if before.ndim != 2 or before.shape != after.shape or not len(before):
         raise ValueError(
-            f"has states {before.shape} and next states {after.shape}, expected one row of each "
-            "per step"
+            f"has states of shape {before.shape} and next states of shape {after.shape}, expected "
+            "one row of each per step"
         )
-    if not all(each.dtype.kind in "biuf" for each in (before, after, dones)):
-        raise ValueError("has states or dones that are no numbers")
+    if not all(array.dtype.kind in "biuf" for array in (before, after, dones)):
+        raise ValueError("has states or dones that are not numbers")
     _check_rows(len(before), [parts[1], parts[3], dones])
     if not np.isin(dones, (0, 1)).all():
-        raise ValueError("has dones that are neither true nor false")
-    unknown = np.isnan(before[1:]) & np.isnan(after[:-1])  # for the check of states to report
+        raise ValueError("has dones other than 0 and 1, or true and false")
+    unknown = np.isnan(before[1:]) & np.isnan(after[:-1])  # reported later, by the check of states
     apart = np.flatnonzero(((before[1:] != after[:-1]) & ~unknown).any(axis=1))
     if len(apart):
         raise ValueError(
-            f"the state behind step {apart[0]} is not the one that step {apart[0] + 1} begins in: "
-            "steps are missing, or it is more than one episode"
+            f"the next state of step {apart[0]} is not the state of step {apart[0] + 1}: steps are "
+            "missing, or it is more than one episode"
         )
     if dones[:-1].any():
-        raise ValueError(f"is done at step {int(np.argmax(dones))} already, of {len(before)}")
+        raise ValueError(
+            f"is done at step {int(np.argmax(dones))}, but has {len(before)} steps; split it there"
+        )
     return np.concatenate([before, after[-1:]]), parts[1], bool(dones[-1])
 
 
 def _check_rows(steps: int, arrays: list[np.ndarray]) -> None:
-    found = [len(each) if each.ndim else 0 for each in arrays]
-    if any(count != steps for count in found):
-        raise ValueError(f"has {steps} steps, but {found} rows of what was recorded with them")
+    counts = [len(array) if array.ndim else 0 for array in arrays]
+    if any(count != steps for count in counts):
+        raise ValueError(
+            f"has {steps} steps, but {counts} rows in the other arrays, expected one row per step"
+        )

@@ -1,9 +1,9 @@
-"""Demonstrations from the trajectories of the library `imitation`.
+"""Demonstrations from trajectories of the library `imitation`, in memory or saved by it.
 
-Its objects have `obs` (T+1, S), `acts` (T, ...), `terminal`, and perhaps `rews` (T,). It saves them
-as a folder of Hugging Face's `datasets`: a `state.json` that lists Arrow files, with one row per
-trajectory and a column per attribute. The column `infos` can hold any Python object, and decoding
-one can run code, so it is not even read. Neither library needs to be installed.
+Its objects have `obs` (T+1, S), `acts` (T, ...), `terminal`, and optionally `rews` (T,). It saves
+them as a folder of Hugging Face's `datasets`: a `state.json` that lists Arrow files, with one row
+per trajectory and a column per attribute. The column `infos` may hold any Python object, and
+decoding one can run code, so it is never read. Neither library needs to be installed.
 """
 
 import json
@@ -21,11 +21,12 @@ from ilfo.data.trajectory import Trajectory, checked, valid_returns
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 _NEEDED = ("obs", "terminal")
-_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # closes a stream; without it rows may be missing
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # end of a stream; without it rows may be missing
 
 
 def is_saved_by_imitation(path: Path) -> bool:
-    """A folder of `datasets`, of one split or several, or a Parquet file of the same layout."""
+    """Whether this is a folder of `datasets`, with or without splits, or a Parquet file of the same
+    layout."""
     if path.suffix.lower() == ".parquet":
         return path.is_file() and set(_NEEDED) <= set(_parquet_columns(path))
     return (path / _STATE).is_file() or (path / _SPLITS).is_file()
@@ -39,24 +40,24 @@ def read_objects(
     rewards: list[Any] = []
 
     def raw() -> Iterator[Trajectory]:
-        for index, each in enumerate(objects):
-            if isinstance(each, Mapping):
-                each = SavedRow(**{name: each.get(name) for name in (*needed, "rews")})
-            missing = [name for name in needed if getattr(each, name, None) is None]
+        for index, item in enumerate(objects):
+            if isinstance(item, Mapping):
+                item = SavedRow(**{name: item.get(name) for name in (*needed, "rews")})
+            missing = [name for name in needed if getattr(item, name, None) is None]
             if missing:
                 raise ValueError(
-                    f"trajectory {index}: is a {type(each).__name__} without {', '.join(missing)}; "
+                    f"trajectory {index}: is a {type(item).__name__} without {', '.join(missing)}; "
                     f"expected objects with {', '.join(needed)}"
                 )
-            rewards.append(getattr(each, "rews", None))
-            yield Trajectory(each.obs, each.terminal, each.acts if actions else None)
+            rewards.append(getattr(item, "rews", None))
+            yield Trajectory(item.obs, item.terminal, item.acts if actions else None)
 
     trajectories = list(checked(raw()))
-    if any(each is None for each in rewards):
+    if any(recorded is None for recorded in rewards):
         return trajectories, None
     returns = [
-        _return(index, each, len(trajectory.states) - 1)
-        for index, (each, trajectory) in enumerate(zip(rewards, trajectories, strict=True))
+        _return(index, recorded, len(trajectory.states) - 1)
+        for index, (recorded, trajectory) in enumerate(zip(rewards, trajectories, strict=True))
     ]
     return trajectories, valid_returns(returns, len(trajectories))
 
@@ -65,10 +66,10 @@ def _return(index: int, given: Any, steps: int) -> float:
     try:
         rewards = np.asarray(given)
     except ValueError as error:
-        raise ValueError(f"trajectory {index}: rews are not an array: {error}") from error
+        raise ValueError(f"trajectory {index}: rews is not an array: {error}") from error
     if rewards.shape != (steps,) or rewards.dtype.kind not in "biuf":
         raise ValueError(
-            f"trajectory {index}: rews have dtype {rewards.dtype} and shape {rewards.shape}, "
+            f"trajectory {index}: rews has dtype {rewards.dtype} and shape {rewards.shape}, "
             f"expected one number for each of {steps} steps"
         )
     with np.errstate(invalid="ignore", over="ignore"):  # valid_returns reports it
@@ -76,7 +77,7 @@ def _return(index: int, given: Any, steps: int) -> float:
 
 
 def read_saved(folder: Path, *, actions: bool) -> tuple[list[Trajectory], np.ndarray | None]:
-    """Reads what `imitation.data.serialize.save` wrote."""
+    """The trajectories and returns that `imitation.data.serialize.save` wrote."""
     with needed_from("parquet", f"reading {folder}"):
         import pyarrow  # noqa: F401
     wanted = ("obs", "terminal", "rews", *(["acts"] if actions else []))
@@ -88,7 +89,8 @@ def read_saved(folder: Path, *, actions: bool) -> tuple[list[Trajectory], np.nda
 
 
 def _parquet_columns(path: Path) -> list[str]:
-    """None where it cannot be read: whoever reads it as a table will say why."""
+    """The column names; none if the file cannot be read, which is reported when it is read as a
+    table."""
     try:
         import pyarrow.parquet
 
@@ -99,31 +101,36 @@ def _parquet_columns(path: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The listed files alone: `datasets` leaves caches of the same kind beside them."""
+    """The files that `state.json` lists; `datasets` stores caches of the same kind beside them."""
     if folder.is_file():
         return [folder]
     if (folder / _SPLITS).is_file():
-        splits = sorted(each.parent for each in folder.glob(f"*/{_STATE}"))
+        splits = sorted(state.parent for state in folder.glob(f"*/{_STATE}"))
         if len(splits) != 1:
-            found = ", ".join(each.name for each in splits)
-            raise ValueError(f"it holds the splits {found}; choose one of these folders")
+            names = ", ".join(split.name for split in splits)
+            raise ValueError(f"it holds the splits {names}; choose one of these folders")
         folder = splits[0]
     try:
-        state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
-        names = [str(each["filename"]) for each in state["_data_files"]]
-        chosen = state.get("_indices_data_files")
+        content = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        files = [str(file["filename"]) for file in content["_data_files"]]
+        selection = content.get("_indices_data_files")
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{_STATE} does not list the files of a saved dataset: {error}") from error
-    if chosen:
-        raise ValueError("its rows are a selection; save the dataset again by save_to_disk")
-    for name in names:
+    if selection:
+        raise ValueError(
+            "it is a selection of rows of another dataset; call flatten_indices() on the dataset "
+            "and save it again"
+        )
+    for name in files:
         if Path(name).name != name or not (folder / name).is_file():
             raise ValueError(f"{_STATE} lists {name!r}, expected a file in the same folder")
-    return [folder / name for name in names]
+    return [folder / name for name in files]
 
 
 @dataclass(frozen=True)
 class SavedRow:
+    """One saved trajectory, with the attributes of imitation's own class."""
+
     obs: np.ndarray | None
     terminal: Any
     rews: np.ndarray | None = None
@@ -162,7 +169,7 @@ def _stream(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
         opened.seek(-min(len(_END), path.stat().st_size), os.SEEK_END)
         end = opened.read()
     if end != _END:
-        raise ValueError(f"{path.name} was not written to its end")
+        raise ValueError(f"{path.name} is incomplete: its end is missing")
     try:
         with pa.OSFile(str(path)) as file:
             names = pa.ipc.open_stream(file).schema.names
@@ -178,7 +185,7 @@ def _stream(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
 
 
 def _value(scalar: Any) -> Any:
-    """One row's entry: an array of as many axes as lists are nested, or a plain value."""
+    """An entry of one row: nested lists as an array, anything else as a plain value."""
     import pyarrow as pa
 
     if isinstance(scalar, pa.ExtensionScalar):
@@ -196,6 +203,6 @@ def _dense(array: Any) -> np.ndarray:
         return array.to_numpy(zero_copy_only=False)
     lengths = set(array.value_lengths().to_pylist())
     if len(lengths) > 1 or None in lengths:
-        raise ValueError(f"a list holds lists of different lengths {lengths}, expected an array")
+        raise ValueError(f"nested lists have different lengths {lengths}, expected an array")
     inner = _dense(array.flatten())
     return inner.reshape(len(array), *lengths or (0,), *inner.shape[1:])

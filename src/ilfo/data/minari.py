@@ -1,9 +1,9 @@
-"""Demonstrations from and to Minari, Gymnasium's collection of recorded episodes.
+"""Demonstrations from and to Minari, the dataset format of the Farama Foundation.
 
-A dataset is read from its HDF5 file member by member, because Minari itself always decodes the
-actions too. What Minari demands and demonstrations lack is written so that nobody can mistake it:
-an action without actions is a vector of no numbers, a reward without returns is NaN, and where only
-the return is known, it is the reward of the last step.
+A dataset is read directly from its HDF5 file, because Minari itself always decodes the actions too.
+Minari requires actions and rewards, which demonstrations may lack. On writing, missing actions
+become vectors of length 0 and missing rewards NaN. If only the return is known, it is the reward of
+the last step.
 """
 
 import re
@@ -34,7 +34,7 @@ def read_minari(
         dataset = _open(dataset)
     if not isinstance(dataset, minari.MinariDataset):
         raise ValueError(
-            f"dataset is a {type(dataset).__name__}, expected a MinariDataset or an id"
+            f"dataset is a {type(dataset).__name__}, expected a MinariDataset or its id"
         )
     name, storage = dataset.spec.dataset_id, dataset.storage
     path = Path(storage.data_path, _FILE)
@@ -50,10 +50,7 @@ def read_minari(
         except (OSError, RuntimeError, KeyError) as error:
             raise ValueError(f"{path} cannot be read: {error}") from error
         trajectories = list(checked(map(_trajectory, range(len(episodes)), episodes)))
-        rewards = [np.asarray(each["rewards"], np.float64) for each in episodes]
-        unknown = all(np.isnan(each).all() for each in rewards)
-        sums = None if unknown else [each.sum() for each in rewards]
-        returns = valid_returns(sums, len(episodes))
+        returns = valid_returns(_sums_of_rewards(episodes), len(episodes))
         text = storage.metadata.get(_METADATA)
         metadata = {"minari": name} if text is None else decode_metadata(text)
     except ValueError as error:
@@ -69,18 +66,18 @@ def _open(name: str) -> Any:
     folder = get_dataset_path(name) / "data"
     if not folder.exists():
         raise FileNotFoundError(
-            f"there is no Minari dataset {name!r} on this machine; get it with: "
+            f"there is no Minari dataset {name!r} on this machine; download it with: "
             f"minari download {name}"
         )
     try:
-        # Minari would learn them by making the environment, which imports what the file names.
+        # Without them Minari would make the environment, which imports what the file names.
         missing = {"observation_space", "action_space"} - set(
             MinariStorage.read_raw_metadata(folder)
         )
         if missing:
             raise ValueError(f"its metadata has no {', '.join(sorted(missing))}")
         return minari.load_dataset(name)
-    # Minari checks what it reads by assertions.
+    # Minari checks what it reads with assertions.
     except (ValueError, TypeError, KeyError, AssertionError) as error:
         raise DemonstrationError(f"Minari dataset {name} cannot be opened: {error}") from error
 
@@ -88,14 +85,14 @@ def _open(name: str) -> Any:
 def _check_spaces(storage: Any, actions: bool) -> None:
     if storage.FORMAT != "hdf5":
         raise ValueError(
-            f"its data_format is {storage.FORMAT!r}, expected 'hdf5', of which the states can be "
-            "read alone; pass its episodes to Demonstrations.from_arrays"
+            f"its data_format is {storage.FORMAT!r}, expected 'hdf5', whose states can be read "
+            "without the actions; pass its episodes to Demonstrations.from_arrays"
         )
     observations = storage.observation_space
     if not isinstance(observations, spaces.Box) or len(observations.shape) != 1:
         raise ValueError(
-            f"its observations are {observations}, expected a Box of one axis; make vectors of "
-            "them and pass these to Demonstrations.from_arrays"
+            f"its observations are {observations}, expected a Box with one axis; flatten them "
+            "to vectors and pass these to Demonstrations.from_arrays"
         )
     shape = storage.action_space.shape
     if actions and (shape is None or 0 in shape):
@@ -105,6 +102,13 @@ def _check_spaces(storage: Any, actions: bool) -> None:
 def _episode(group: Any, actions: bool) -> dict[str, np.ndarray]:
     wanted = ["observations", "rewards", "terminations", *(["actions"] if actions else [])]
     return {name: np.asarray(group[name]) for name in wanted}
+
+
+def _sums_of_rewards(episodes: list[dict[str, np.ndarray]]) -> list[Any] | None:
+    """The return of each episode; None if all rewards are NaN, which means unknown."""
+    rewards = [np.asarray(episode["rewards"], np.float64) for episode in episodes]
+    unknown = all(np.isnan(column).all() for column in rewards)
+    return None if unknown else [column.sum() for column in rewards]
 
 
 def _trajectory(index: int, episode: dict[str, np.ndarray]) -> Trajectory:
@@ -118,7 +122,7 @@ def _trajectory(index: int, episode: dict[str, np.ndarray]) -> Trajectory:
     if terminations[:-1].any():
         raise ValueError(
             f"trajectory {index}: terminates at step {int(np.argmax(terminations)) + 1} of {steps} "
-            "and goes on, which would pass for a transition; split the episode there"
+            "and continues; split the episode there"
         )
     return Trajectory(states, bool(terminations[-1]), episode.get("actions"))
 
@@ -133,15 +137,16 @@ def write_minari(
     action_space: spaces.Space | None,
     details: dict[str, Any],
 ) -> None:
+    """Create a local Minari dataset; `details` are passed on to Minari."""
     with needed_from("minari", "writing a Minari dataset"):
         import h5py  # noqa: F401
         import minari
         from minari.data_collector import EpisodeBuffer
         from minari.dataset.minari_dataset import parse_dataset_id
-    # Minari creates a folder before it refuses an id, and lets some pass that are no file names.
+    # Minari creates a folder before it rejects an id, and accepts some that are no file names.
     try:
         if not _ID.fullmatch(dataset_id):
-            raise ValueError("a part of it is no name of a folder")
+            raise ValueError("a part of it is not a valid folder name")
         parse_dataset_id(dataset_id)
     except ValueError as error:
         raise ValueError(
@@ -149,23 +154,16 @@ def write_minari(
             f"of several letters: {error}"
         ) from error
     trajectories = list(demonstrations)
-    actions = [each.actions for each in trajectories if each.actions is not None]
-    if not actions:
-        action_space = spaces.Box(-np.inf, np.inf, (0,), np.float32)
-    elif action_space is None and env is None:
-        action_space = _space_of(joined_actions(actions, len(trajectories)))
-    else:
-        joined_actions(actions, len(trajectories))  # a check: the space is known
     totals = [None] * len(trajectories) if returns is None else returns.tolist()
     buffer = [
         EpisodeBuffer(
-            observations=each.states,
-            actions=_empty_actions(each) if each.actions is None else each.actions,
-            rewards=_rewards(len(each.states) - 1, total),
-            terminations=_at_the_end(each, each.terminal),
-            truncations=_at_the_end(each, not each.terminal),
+            observations=trajectory.states,
+            actions=_actions(trajectory),
+            rewards=_rewards(len(trajectory.states) - 1, total),
+            terminations=_at_the_end(trajectory, trajectory.terminal),
+            truncations=_at_the_end(trajectory, not trajectory.terminal),
         )
-        for each, total in zip(trajectories, totals, strict=True)
+        for trajectory, total in zip(trajectories, totals, strict=True)
     ]
     dim = trajectories[0].states.shape[1]
     dataset = minari.create_dataset_from_buffers(
@@ -173,24 +171,38 @@ def write_minari(
         buffer,
         env=env,
         observation_space=spaces.Box(-np.inf, np.inf, (dim,), np.float32),
-        action_space=action_space,
+        action_space=_action_space(trajectories, action_space, env),
         **details,
     )
     dataset.storage.update_metadata({_METADATA: metadata})
 
 
+def _action_space(
+    trajectories: list[Trajectory], given: spaces.Space | None, env: Any
+) -> spaces.Space | None:
+    """The action space to store; None leaves it to `env`. Checks that the actions can be saved."""
+    actions = [trajectory.actions for trajectory in trajectories if trajectory.actions is not None]
+    if not actions:
+        return spaces.Box(-np.inf, np.inf, (0,), np.float32)
+    joined = joined_actions(actions, len(trajectories))
+    return _space_of(joined) if given is None and env is None else given
+
+
 def _space_of(actions: np.ndarray) -> spaces.Box:
-    """The widest space of such arrays: which actions are possible cannot be seen from some."""
+    """An unbounded Box: the recorded actions do not show which others are possible."""
     dtype: Any = actions.dtype
     if dtype.kind == "f":
         return spaces.Box(-np.inf, np.inf, actions.shape[1:], dtype)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return spaces.Box(limits.min, limits.max, actions.shape[1:], dtype)
-    raise ValueError(f"actions have dtype {dtype}; say what they are with action_space=...")
+    raise ValueError(f"actions have dtype {dtype}; pass their space with action_space=...")
 
 
-def _empty_actions(trajectory: Trajectory) -> np.ndarray:
+def _actions(trajectory: Trajectory) -> np.ndarray:
+    """The actions; empty vectors if there are none."""
+    if trajectory.actions is not None:
+        return trajectory.actions
     return np.zeros((len(trajectory.states) - 1, 0), np.float32)
 
 

@@ -1,9 +1,9 @@
-"""Demonstrations on disk: one `.npz` file, or a directory of them, its shards.
+"""Demonstrations on disk: one `.npz` file, or a directory of such files, the shards.
 
-All states of a file lie in one array, cut apart by `lengths`; for N trajectories it holds
+All states of a file are in one array, split by `lengths`. A file of N trajectories holds
 
     states     float32 (sum of T_i+1, S)
-    lengths    int64 (N,), the transitions T_i of each
+    lengths    int64 (N,), the transitions T_i of each trajectory
     terminal   bool (N,)
     actions    (sum of T_i, ...), optional
     returns    float64 (N,), optional
@@ -33,29 +33,29 @@ FORMAT = 1
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 _NEEDED = ("states", "lengths", "terminal")
 _CONVERT = (
-    "where that is installed, and if you trust the file, convert it by "
+    "where that library is installed, and if you trust the file, convert it with "
     "imitation.data.serialize.save(FOLDER, imitation.data.serialize.load(FILE)), and load FOLDER"
 )
 
 
 class DemonstrationError(ValueError):
-    """A file does not hold demonstrations that can be used."""
+    """A file does not hold usable demonstrations."""
 
 
 class PartlyWithoutActions(DemonstrationError):
-    """Actions were asked for, and only some of the files have them."""
+    """Actions are needed, but only some of the files have them."""
 
 
 def write(
     path: Path, trajectories: Iterable[Trajectory], returns: np.ndarray | None, metadata: str
 ) -> None:
-    """Writes one file, whole or not at all, and never over another one."""
+    """Write one file atomically; raises FileExistsError if it exists."""
     _refuse_existing(path)
     arrays = _to_arrays(list(trajectories), returns, metadata)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:
         np.savez_compressed(file, **arrays)
-        _refuse_existing(path)  # again: another process may have been quicker
+        _refuse_existing(path)  # again: another process may have written it meanwhile
 
 
 def _refuse_existing(path: Path) -> None:
@@ -68,12 +68,12 @@ def _to_arrays(
 ) -> dict[str, Any]:
     arrays: dict[str, Any] = {
         "format": np.int64(FORMAT),
-        "states": np.concatenate([each.states for each in trajectories]),
+        "states": np.concatenate([trajectory.states for trajectory in trajectories]),
         "lengths": lengths_of(trajectories),
-        "terminal": np.array([each.terminal for each in trajectories]),
+        "terminal": np.array([trajectory.terminal for trajectory in trajectories]),
         "metadata": np.array(metadata),
     }
-    actions = [each.actions for each in trajectories if each.actions is not None]
+    actions = [trajectory.actions for trajectory in trajectories if trajectory.actions is not None]
     if actions:
         arrays["actions"] = joined_actions(actions, len(trajectories))
     if returns is not None:
@@ -82,18 +82,19 @@ def _to_arrays(
 
 
 def joined_actions(actions: list[np.ndarray], count: int) -> np.ndarray:
-    kinds = {each.shape[1:] for each in actions}
-    if len(actions) != count or len(kinds) > 1 or any(each.dtype.hasobject for each in actions):
+    """All actions in one array; `count` is the number of trajectories, which must all have some."""
+    shapes = {array.shape[1:] for array in actions}
+    if len(actions) != count or len(shapes) > 1 or any(array.dtype.hasobject for array in actions):
         raise ValueError(
-            f"cannot save actions of {len(actions)} of {count} trajectories with shapes {kinds}: "
-            "a file takes plain arrays of one shape from all trajectories, or none"
+            f"cannot save actions of {len(actions)} of {count} trajectories with shapes {shapes}: "
+            "either all trajectories have plain arrays of one shape per action, or none has actions"
         )
     return np.concatenate(actions)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """What a file says about its trajectories, without their states."""
+    """One file of demonstrations; states and actions are read later."""
 
     path: Path
     has_actions: bool
@@ -112,32 +113,34 @@ class Shard:
             terminal = terminal_flags(arrays["terminal"], len(lengths))
             returns = valid_returns(arrays.get("returns"), len(lengths))
             metadata = decode_metadata(str(arrays.get("metadata", "{}")))
-            encode_metadata(metadata)  # what can be read may still hold NaN
+            encode_metadata(metadata)  # json.loads accepts NaN, json.dumps is strict here
         except ValueError as error:
             raise DemonstrationError(f"{path}: {error}") from error
         return cls(path, actions, lengths, terminal, returns, metadata)
 
     def read(self, dim: int | None) -> list[Trajectory]:
+        """The trajectories; `dim` is the expected state dimension, if known."""
         wanted = ("states", "actions") if self.has_actions else ("states",)
         arrays = _read_members(self.path, wanted, needed=wanted)
         try:
-            states = _cut(arrays["states"], self.lengths + 1, "states")
+            states = _split(arrays["states"], self.lengths + 1, "states")
             labels: list[Any] = [None] * len(states)
             if self.has_actions:
-                labels = _cut(arrays["actions"], self.lengths, "actions")
+                labels = _split(arrays["actions"], self.lengths, "actions")
             return list(checked(map(Trajectory, states, self.terminal, labels), dim))
         except ValueError as error:
             raise DemonstrationError(f"{self.path}: {error}") from error
 
 
 def check_new(path: Path) -> None:
-    """Whether demonstrations can be written there; before any work."""
+    """Raise an error if demonstrations cannot be written to `path`; call it before long work."""
     if path.suffix.lower() != ".npz":
         raise ValueError(f"{path} must end in .npz")
     require_new(path)
 
 
 def require_file(path: Path) -> None:
+    """Raise an error if `path` does not exist or is a pickle."""
     if not path.exists():
         raise FileNotFoundError(
             f"there are no demonstrations at {path}; expected an .npz, .csv or .parquet file, or "
@@ -146,18 +149,18 @@ def require_file(path: Path) -> None:
     if path.suffix.lower() in PICKLES:
         raise DemonstrationError(
             f"{path} is a pickle, and loading one runs code. If it holds a list of episodes of "
-            "plain arrays, `ilfo demos convert` reads it safely; if it is of the library "
+            "plain arrays, `ilfo demos convert` reads it safely; if it was saved by the library "
             f"imitation, then {_CONVERT}"
         )
 
 
 def open_shards(path: Path, *, actions: bool) -> list[Shard]:
-    """The shards of a directory in the order of their names, or the one file that `path` is."""
+    """The shards of a directory in alphabetical order, or the single file `path`."""
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if not paths:
         raise DemonstrationError(f"{path} is a directory without .npz shards")
     try:
-        return [Shard.open(each, actions=actions) for each in paths]
+        return [Shard.open(shard, actions=actions) for shard in paths]
     except DemonstrationError:
         if actions:
             _check_all_have_actions(paths)
@@ -165,13 +168,13 @@ def open_shards(path: Path, *, actions: bool) -> list[Shard]:
 
 
 def _check_all_have_actions(paths: list[Path]) -> None:
-    """An error where some files have them and some do not; a damaged file's own comes first."""
+    """Raise an error if only some of the files have actions, or the error of a damaged file."""
     without = [path for path in paths if not _opens_with_actions(path)]
     if 0 < len(without) < len(paths):
         for path in without:
             Shard.open(path, actions=False)
         raise PartlyWithoutActions(
-            "some of the demonstrations hold actions and some do not: "
+            "only some of the demonstrations have actions; files without: "
             f"{', '.join(map(str, without))}; leave these out, or record their actions"
         )
 
@@ -185,6 +188,7 @@ def _opens_with_actions(path: Path) -> bool:
 
 
 def read_shards(shards: list[Shard]) -> Iterator[Trajectory]:
+    """The trajectories of all shards, one shard in memory at a time."""
     dim = None
     for shard in shards:
         for trajectory in shard.read(dim):
@@ -193,7 +197,7 @@ def read_shards(shards: list[Shard]) -> Iterator[Trajectory]:
 
 
 def joined_returns(shards: list[Shard]) -> np.ndarray | None:
-    """The returns of all trajectories, None where any shard lacks them."""
+    """The returns of all trajectories; None if any shard has none."""
     present = [shard.returns for shard in shards if shard.returns is not None]
     return frozen(np.concatenate(present)) if len(present) == len(shards) else None
 
@@ -212,7 +216,7 @@ def encode_metadata(metadata: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(metadata), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"metadata must be a dict that JSON can hold: {error}") from error
+        raise ValueError(f"metadata must be a dict that JSON can store: {error}") from error
 
 
 def decode_metadata(text: str) -> dict[str, Any]:
@@ -228,7 +232,7 @@ def decode_metadata(text: str) -> dict[str, Any]:
 def _read_members(
     path: Path, wanted: tuple[str, ...], *, needed: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
-    """Decodes the wanted members and no others, after a look that the needed ones are listed."""
+    """Decode the wanted members and no others; the needed ones must be in the file."""
     require_file(path)
     with open(path, "rb") as file:
         try:
@@ -239,9 +243,9 @@ def _read_members(
             if missing and {"obs", "acts", "indices"} <= set(archive.files):
                 raise ValueError(f"it was saved by an old version of imitation; {_CONVERT}")
             if missing:
-                raise ValueError(f"it has no {', '.join(missing)}, only {archive.files}")
+                raise ValueError(f"it has no {', '.join(missing)}, only {', '.join(archive.files)}")
             return {name: _member(archive, name) for name in wanted if name in archive.files}
-        # Damaged bytes surface as a dozen unrelated exceptions of zipfile, zlib and numpy.
+        # Damaged files raise a dozen unrelated exceptions of zipfile, zlib and numpy.
         except Exception as error:
             raise DemonstrationError(f"{path} cannot be read as demonstrations: {error}") from error
 
@@ -254,9 +258,9 @@ def _member(archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:
 
 
 def _check_format(version: np.ndarray | None) -> None:
-    # A file made by hand with np.savez need not know about versions.
+    # A file made by hand with np.savez may have no version.
     if version is not None and (version.shape != () or version != FORMAT):
-        raise ValueError(f"format is {version}, this version of ilfo reads {FORMAT}")
+        raise ValueError(f"format is {version}, but this version of ilfo reads {FORMAT}")
 
 
 def _valid_lengths(lengths: np.ndarray) -> np.ndarray:
@@ -271,8 +275,8 @@ def _valid_lengths(lengths: np.ndarray) -> np.ndarray:
     return lengths.astype(np.int64, copy=False)
 
 
-def _cut(array: np.ndarray, lengths: np.ndarray, name: str) -> list[np.ndarray]:
-    expected, found = sum(lengths.tolist()), len(array) if array.ndim else 0
-    if found != expected:
-        raise ValueError(f"lengths ask for {expected} {name}, the file holds {found}")
+def _split(array: np.ndarray, lengths: np.ndarray, name: str) -> list[np.ndarray]:
+    expected, rows = sum(lengths.tolist()), len(array) if array.ndim else 0
+    if rows != expected:
+        raise ValueError(f"lengths add up to {expected} {name}, but the file holds {rows}")
     return np.split(array, np.cumsum(lengths)[:-1])

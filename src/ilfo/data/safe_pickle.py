@@ -1,8 +1,8 @@
-"""Data out of a pickle without unpickling it.
+"""Reading plain data from a pickle without unpickling it.
 
-A pickle is a small program, and running it can call anything. Here its instructions are only read:
-numbers, text, containers and NumPy arrays are built by the functions of this file, and a pickle
-that asks for anything else is refused. Nothing is imported or called by name.
+A pickle is a small program, and running it can call any function. Here its instructions are only
+parsed: numbers, text, containers and NumPy arrays are built by the functions of this module, and a
+pickle with anything else is rejected. Nothing is imported or called by name.
 """
 
 import pickletools
@@ -15,7 +15,7 @@ _MARK = object()
 
 
 class PickleError(ValueError):
-    """A pickle holds more than plain data, or is damaged."""
+    """A pickle holds more than plain data or is damaged."""
 
 
 class _Name(str):
@@ -23,7 +23,7 @@ class _Name(str):
 
 
 class _Dtype:
-    """A NumPy type in the making: its byte order comes in a second instruction."""
+    """An unfinished NumPy dtype; a second instruction sets its byte order."""
 
     def __init__(self, code: Any, *_: Any):
         self.dtype = np.dtype(_text(code))
@@ -36,7 +36,7 @@ class _Dtype:
 
 
 class _Array:
-    """A NumPy array in the making: shape, type and bytes come in a second instruction."""
+    """An unfinished NumPy array; a second instruction sets shape, dtype and bytes."""
 
     array: np.ndarray | None = None
 
@@ -53,9 +53,9 @@ def _from_bytes(data: Any, kind: Any, shape: Any, order: Any) -> _Array:
     if not isinstance(kind, _Dtype) or not isinstance(data, (bytes, bytearray, str)):
         raise PickleError("it holds an array of Python objects, not of numbers")
     raw = data.encode("latin-1") if isinstance(data, str) else bytes(data)
-    made = _Array()
-    made.array = np.frombuffer(raw, kind.dtype).reshape(shape, order=order)
-    return made
+    result = _Array()
+    result.array = np.frombuffer(raw, kind.dtype).reshape(shape, order=order)
+    return result
 
 
 def _encode(text: str, codec: str) -> bytes:
@@ -93,15 +93,15 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "MARK": lambda: _MARK,
 }
 _LITERALS = ("INT", "LONG", "FLOAT", "STRING", "UNICODE", "BYTES", "BYTEARRAY")
-"""Opcodes whose names end in one of these, a digit at most behind it, carry their own value."""
+"""Opcodes whose names end in one of these, with an optional digit, carry their own value."""
 
 
 def read_pickle(file: IO[bytes]) -> Any:
-    """The object of the next pickle in the file."""
+    """The object in the next pickle of the file."""
     try:
         return _finished(_Reader().read(file))
     except RecursionError as error:
-        raise PickleError("it is nested too deeply, or holds itself") from error
+        raise PickleError("it is nested too deeply, or contains itself") from error
     except (
         IndexError,
         MemoryError,
@@ -115,6 +115,8 @@ def read_pickle(file: IO[bytes]) -> Any:
 
 
 class _Reader:
+    """A stack machine for the opcodes of plain data."""
+
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
@@ -149,15 +151,15 @@ class _Reader:
             arguments, what = stack.pop(), stack.pop()
             stack.append(_called(what, arguments))
         elif name == "BUILD":
-            state, made = stack.pop(), stack[-1]
-            if not isinstance(made, (_Dtype, _Array)):
-                raise PickleError("it holds an object of a class of its own")
-            made.build(state)
+            state, unfinished = stack.pop(), stack[-1]
+            if not isinstance(unfinished, (_Dtype, _Array)):
+                raise PickleError("it holds an object that is neither plain data nor an array")
+            unfinished.build(state)
         else:
             self.collect(name)
 
     def collect(self, name: str) -> None:
-        """The opcodes that put what lies above a mark, or a single item, into a container."""
+        """Opcodes that put the items above a mark, or a single item, into a container."""
         stack = self.stack
         if name in ("APPEND", "SETITEM"):
             count = 1 if name == "APPEND" else 2
@@ -183,7 +185,7 @@ class _Reader:
 
 def _called(what: Any, arguments: tuple) -> Any:
     if not isinstance(what, _Name) or what not in _BUILDERS:
-        raise PickleError(f"it asks to call {what!s}, and only plain data are read")
+        raise PickleError(f"it asks to call {what!s}, but only plain data is read")
     return _BUILDERS[what](*arguments)
 
 
@@ -191,7 +193,7 @@ def _finished(value: Any) -> Any:
     if isinstance(value, _Array):
         return value.array
     if isinstance(value, (list, tuple)):
-        return type(value)(_finished(each) for each in value)
+        return type(value)(_finished(item) for item in value)
     if isinstance(value, dict):
-        return {_finished(key): _finished(each) for key, each in value.items()}
+        return {_finished(key): _finished(item) for key, item in value.items()}
     return value

@@ -1,52 +1,38 @@
-"""What training needs to know of the demonstrations, gathered in two streaming passes.
+"""A uniform sample of demonstrated steps, drawn in one pass over the demonstrations.
 
-The first pass keeps a fixed-size uniform sample of steps, from which scales, bandwidth, start
-states and the largest norm follow; the second sums features. Neither holds more than one
-trajectory and the sample, so the set may be larger than memory.
+Training computes scales, the bandwidth, start states and the largest norm from it. Only the sample
+and one trajectory are in memory at a time, so the demonstrations may be larger than memory.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ilfo.data.demonstrations import Trajectory
+from ilfo.common.types import DemonstratedSteps
+from ilfo.data.trajectory import Trajectory
 
 SAMPLE = 20_000
 """Demonstrated steps kept for scales, bandwidth and start states."""
-STARTS = 5_000
-"""Of these, states that imagined trajectories may begin in."""
-
-
-class Demonstrated(NamedTuple):
-    """A sample of demonstrated steps, in random order."""
-
-    steps: np.ndarray
-    """(n, 2, F): what was seen before and after."""
-    actions: np.ndarray | None
-    """(n, ...) in the environment's units; None for a method that may not see them."""
-    terminal: np.ndarray
-    """(n,): the step ended its episode."""
-    elapsed: np.ndarray
-    """(n,): steps of the episode before this one."""
-    trajectory: np.ndarray
-    """(n,): number of the trajectory it is from."""
 
 
 def sample(
     trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
-) -> Demonstrated:
-    """A uniform sample of steps, all of them where there are at most `size`.
+) -> DemonstratedSteps:
+    """A uniform sample of `size` steps, or all steps if there are fewer.
 
-    Every step draws a random rank and the smallest ranks stay: one pass, no knowledge of the
-    total. The sample is in order of its ranks.
+    Every step gets a random rank, and the steps with the smallest ranks are kept. This takes one
+    pass and needs no total count. The sample is in the order of the ranks, as NumPy arrays; its
+    actions are in the environment's units.
     """
     kept: list[Any] = []
     ranks = np.empty(0)
     for number, trajectory in enumerate(trajectories):
         new = _columns(trajectory, number)
         if kept and (kept[1] is None) != (new[1] is None):
-            raise ValueError("some of the demonstrations hold actions and some do not")
+            raise ValueError(
+                "only some of the demonstrations have actions; give actions to all or to none"
+            )
         ranks = np.concatenate([ranks, generator.random(len(new[0]))])
         order = np.argsort(ranks)[:size]
         kept = [
@@ -55,7 +41,7 @@ def sample(
         ]
         ranks = ranks[order]
     assert kept, "demonstrations are never empty"
-    return Demonstrated(*kept)
+    return DemonstratedSteps(*kept)
 
 
 def _columns(trajectory: Trajectory, number: int) -> list[Any]:
@@ -68,10 +54,3 @@ def _columns(trajectory: Trajectory, number: int) -> list[Any]:
 
 def _none_of(columns: list[Any]) -> list[Any]:
     return [None if column is None else column[:0] for column in columns]
-
-
-def sample_steps(
-    trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
-) -> np.ndarray:
-    """The steps (n, 2, F) of such a sample."""
-    return sample(trajectories, size, generator).steps

@@ -1,15 +1,16 @@
 """Demonstrations from a table: a CSV file, a Parquet file, or columns in memory.
 
-Each row is one state, so an episode of T transitions has T+1 rows. Its columns are
+Each row is one state, so an episode of T transitions has T+1 rows. The columns are
 
-    episode    a number or a name; the rows of an episode follow one another, in order of time
-    step       optional, rises by one from row to row; it finds rows that are missing
-    terminal   true in an episode's last row where that state ended the episode, else false
-    action*    optional, what was done in the row's state; the last row of an episode needs none
-    reward     optional; an episode's first or last row may leave it empty, the return is the sum
+    episode    a number or a name; the rows of an episode are consecutive and in order of time
+    step       optional, increases by one from row to row; used to detect missing rows
+    terminal   true in the last row of an episode that ended in a terminal state, else false
+    action*    optional, the action taken in the row's state; may be empty in the last row
+    reward     optional; may be empty in an episode's first or last row; the return is the sum
     others     the dimensions of the state, in the order of the table
 
-Whatever could join two episodes, or skip a step, is refused: it would pass for a transition.
+Tables in which two episodes could be joined or a step could be missing are rejected, because such
+rows would be read as a transition.
 """
 
 import csv
@@ -60,7 +61,7 @@ _NO_STATES = frozenset(
         "infos",
     ]
 )
-"""Columns of these names, in any case, are hardly ever meant as dimensions of a state."""
+"""Column names, in any case, that are hardly ever dimensions of a state."""
 
 Table = str | os.PathLike[str] | Mapping[str, ArrayLike]
 
@@ -72,7 +73,7 @@ def read_table(
     terminal: bool | Sequence[bool] | np.ndarray | None,
     actions: bool,
 ) -> tuple[list[Trajectory], np.ndarray | None]:
-    """The trajectories and their returns; columns that are not asked for are not decoded."""
+    """The trajectories and their returns; only the needed columns are decoded."""
     if isinstance(table, Mapping):
         return _read(MemoryColumns(table), states, terminal, actions)
     path = Path(table)
@@ -97,22 +98,22 @@ def _read(source, states, terminal, actions) -> tuple[list[Trajectory], np.ndarr
     names = list(source.names)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"columns {twice} appear more than once; rename or drop the others")
+        raise ValueError(f"columns {twice} appear more than once; rename or drop the duplicates")
     dimensions = _dimensions(names, states)
     acts = [name for name in names if _is_action(name)] if actions else []
     if actions and not acts:
         raise ValueError(f"there is no column that begins with {ACTION!r}, only {names}")
     _check_terminal(names, terminal)
-    company = [name for name in (EPISODE, STEP, TERMINAL, REWARD) if name in names]
-    columns = source.read([*company, *dimensions, *acts])
+    special = [name for name in (EPISODE, STEP, TERMINAL, REWARD) if name in names]
+    columns = source.read([*special, *dimensions, *acts])
 
     episodes = _episodes(columns[EPISODE])
     if STEP in columns:
         _check_steps(_numeric(STEP, columns[STEP]), episodes)
     for name in dimensions:
         _check_complete(name, _numeric(name, columns[name]), episodes)
-    said = _flags(columns[TERMINAL], episodes) if terminal is None else terminal
-    flags = terminal_flags(said, len(episodes))
+    given = _flags(columns[TERMINAL], episodes) if terminal is None else terminal
+    flags = terminal_flags(given, len(episodes))
     returns = _returns(columns[REWARD], episodes) if REWARD in columns else None
 
     block = np.stack([columns[name].values for name in dimensions], axis=1)
@@ -130,7 +131,7 @@ def _is_action(name: str) -> bool:
 def _dimensions(names: list[str], states: Sequence[str] | None) -> list[str]:
     """The columns that are dimensions of the state."""
     if EPISODE not in names:
-        raise ValueError(f"there is no column {EPISODE!r} that tells episodes apart, only {names}")
+        raise ValueError(f"there is no column {EPISODE!r}, only {names}")
     possible = [
         name
         for name in names
@@ -140,24 +141,24 @@ def _dimensions(names: list[str], states: Sequence[str] | None) -> list[str]:
         unnamed = [name for name in possible if not name or name.startswith("__index_level_")]
         if unnamed:
             raise ValueError(
-                f"column {names.index(unnamed[0])} has no name and may be an index; write the "
-                "table without it, or list the columns of the state with states=[...]"
+                f"column {names.index(unnamed[0])} has no name and may be an index; remove it from "
+                "the table, or list the columns of the state with states=[...]"
             )
         odd = [name for name in possible if name.lower() in _NO_STATES]
         if odd:
             raise ValueError(
-                f"column {odd[0]!r} looks like something else than a dimension of the state; drop "
-                f"it, call it {EPISODE}, {STEP}, {TERMINAL}, {REWARD} or {ACTION}... if it is "
-                "that, or list the columns of the state with states=[...]"
+                f"column {odd[0]!r} does not look like a dimension of the state; drop it, rename "
+                f"it to {EPISODE}, {STEP}, {TERMINAL}, {REWARD} or {ACTION}... if it is one of "
+                "these, or list the columns of the state with states=[...]"
             )
         chosen = possible
     else:
         chosen = [states] if isinstance(states, str) else list(states)
         wrong = [name for name in chosen if name not in possible]
         if wrong or len(set(chosen)) < len(chosen):
-            raise ValueError(f"states={chosen}, expected different ones of the columns {possible}")
+            raise ValueError(f"states={chosen}, expected distinct names from {possible}")
     if not chosen:
-        raise ValueError(f"no column is left for the state among {names}")
+        raise ValueError(f"none of the columns {names} is a dimension of the state")
     return chosen
 
 
@@ -165,8 +166,8 @@ def _check_terminal(names: list[str], terminal: Any) -> None:
     if terminal is None and TERMINAL not in names:
         raise ValueError(
             f"there is no column {TERMINAL!r}; add one that is true in the last row of an episode "
-            "that ended there, or call Demonstrations.from_table(..., terminal=False) if all "
-            "recordings were cut off"
+            "that ended in a terminal state, or call Demonstrations.from_table(..., "
+            "terminal=False) if all episodes were truncated"
         )
     if terminal is not None and TERMINAL in names:
         raise ValueError(f"terminal is given twice: leave it out, or drop the column {TERMINAL!r}")
@@ -177,7 +178,7 @@ def _episodes(column: Column) -> list[slice]:
     if not len(labels):
         raise ValueError("the table has no rows; at least one trajectory is needed")
     if column.missing.any():
-        raise ValueError(f"row {int(np.argmax(column.missing))} does not say its {EPISODE}")
+        raise ValueError(f"row {int(np.argmax(column.missing))} has no {EPISODE}")
     starts = [0, *(np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist(), len(labels)]
     seen: dict[Any, int] = {}
     for index, start in enumerate(starts[:-1]):
@@ -185,8 +186,8 @@ def _episodes(column: Column) -> list[slice]:
         earlier = seen.setdefault(label, index)
         if earlier != index:
             raise ValueError(
-                f"trajectory {index}: in row {start} episode {str(label)!r} goes on, which was "
-                f"trajectory {earlier} and seemed over; sort the rows, or name every episode anew"
+                f"trajectory {index}: row {start} belongs to episode {str(label)!r}, which already "
+                f"was trajectory {earlier}; sort the rows, or give every episode its own name"
             )
     return [slice(a, b) for a, b in itertools.pairwise(starts)]
 
@@ -237,7 +238,7 @@ def _flags(column: Column, episodes: list[slice]) -> list[bool]:
             step = int(np.argmax(true[rows]))
             raise ValueError(
                 f"trajectory {index}: {TERMINAL} is true at step {step}, but the episode has "
-                f"{last - rows.start} steps; the rows behind it need another {EPISODE}"
+                f"{last - rows.start} steps; give the rows after it another {EPISODE}"
             )
         if missing[last]:
             raise ValueError(f"trajectory {index}: {TERMINAL} is empty in its last row")
@@ -253,7 +254,7 @@ def _returns(column: Column, episodes: list[slice]) -> list[float]:
         if missing[1:-1].any() or (missing[0] and missing[-1]):
             raise ValueError(
                 f"trajectory {index}: column {REWARD!r} has {int(missing.sum())} empty rows, "
-                "expected none but the first or the last; fill them in or drop the column"
+                "but only the first or the last may be empty; fill them in or drop the column"
             )
         rewards = column[rows].values[~missing].astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):  # valid_returns reports it
@@ -265,7 +266,7 @@ def _actions(columns: list[Column], names: list[str], episodes: list[slice]) -> 
     but_last = [slice(rows.start, rows.stop - 1) for rows in episodes]
     for name, column in zip(names, columns, strict=True):
         _check_complete(name, _numeric(name, column), but_last)
-    if names == [ACTION]:  # a single number, as of a Discrete action
+    if names == [ACTION]:  # a single number, such as a Discrete action
         block = columns[0].values
     else:
         block = np.stack([column.values for column in columns], axis=1)

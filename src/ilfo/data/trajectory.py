@@ -1,10 +1,9 @@
-"""One trajectory, and the checks that every trajectory passes before anyone sees it.
+"""The record `Trajectory`, and the checks that every trajectory has to pass.
 
-A trajectory of T transitions holds T+1 states, and says how it stopped: in a terminal state, or
-cut off while it could have gone on. The two are never told apart by guessing, because the choice
-decides what is learned about endings.
+A trajectory of T transitions has T+1 states. It ends in a terminal state or is truncated. Which of
+the two is never guessed, because it determines what is learned about termination.
 
-Each check says what is wrong; `checked` adds whose trajectory it was.
+The checks report what is wrong; `checked` adds the index of the trajectory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,26 +20,29 @@ class Trajectory:
     states: np.ndarray
     """float32 (T+1, S)."""
     terminal: bool
-    """Whether the last state ended the episode; False when the recording was cut off there."""
+    """Whether the last state ended the episode; False if the recording was truncated there."""
     actions: np.ndarray | None = None
-    """(T, ...), for the methods that ask for actions."""
+    """(T, ...), for methods that need actions."""
 
 
 def checked(trajectories: Iterable[Trajectory], dim: int | None = None) -> Iterator[Trajectory]:
-    """Passes on valid trajectories of one dimension as frozen float32, and stops at any other."""
+    """The trajectories as read-only float32.
+
+    Raises ValueError at the first one that is not valid or has another state dimension.
+    """
     index = -1
     for index, raw in enumerate(trajectories):
         try:
             trajectory = _valid_trajectory(raw)
-            found = trajectory.states.shape[1]
-            if dim not in (None, found):
-                raise ValueError(f"states have dimension {found}, but those before it {dim}")
+            own_dim = trajectory.states.shape[1]
+            if dim not in (None, own_dim):
+                raise ValueError(f"states have dimension {own_dim}, but those before it {dim}")
         except ValueError as error:
             raise ValueError(f"trajectory {index}: {error}") from error
-        dim = found
+        dim = own_dim
         yield trajectory
     if index < 0:
-        raise ValueError("there are no trajectories; at least one is needed")
+        raise ValueError("there are no trajectories; expected at least one")
 
 
 def _valid_trajectory(raw: Trajectory) -> Trajectory:
@@ -63,7 +65,7 @@ def _valid_states(states: np.ndarray) -> np.ndarray:
         raise ValueError(f"states have dtype {states.dtype}, expected real numbers")
     if len(states) < 2 or states.shape[1] < 1:
         raise ValueError(f"states have shape {states.shape}, expected two states or more, S >= 1")
-    with np.errstate(over="ignore"):  # what overflows is reported below
+    with np.errstate(over="ignore"):  # overflow is reported below
         single = states.astype(np.float32, copy=states.flags.writeable)
     bad = np.argwhere(~np.isfinite(single))
     if len(bad):
@@ -76,15 +78,16 @@ def _valid_states(states: np.ndarray) -> np.ndarray:
 
 
 def _valid_actions(actions: np.ndarray, transitions: int) -> np.ndarray:
-    """Checks the length alone: what actions mean concerns only the methods that use them."""
+    """Checks only the length; methods that use actions check the values."""
     actions = np.asarray(actions)
-    found = len(actions) if actions.ndim else 0
-    if found != transitions:
-        raise ValueError(f"has {found} actions, expected {transitions}, one between two states")
+    count = len(actions) if actions.ndim else 0
+    if count != transitions:
+        raise ValueError(f"has {count} actions, expected {transitions}, one per transition")
     return frozen(actions.copy() if actions.flags.writeable else actions)
 
 
 def terminal_flags(terminal: bool | Sequence[bool] | np.ndarray, count: int) -> np.ndarray:
+    """One bool per trajectory, from one for all or one for each."""
     flags = np.asarray(terminal)
     is_bool = flags.dtype == np.bool_ or flags.size == 0
     if not is_bool or flags.shape not in ((), (count,)):
@@ -96,6 +99,7 @@ def terminal_flags(terminal: bool | Sequence[bool] | np.ndarray, count: int) -> 
 
 
 def valid_returns(returns: Any, count: int) -> np.ndarray | None:
+    """One finite float64 per trajectory, or None."""
     if returns is None:
         return None
     values = np.array(returns)
@@ -106,14 +110,19 @@ def valid_returns(returns: Any, count: int) -> np.ndarray | None:
         )
     if not np.isfinite(values).all():
         index = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"trajectory {index}: its return is {values[index]}, expected a number")
+        raise ValueError(
+            f"trajectory {index}: its return is {values[index]}, expected a finite number"
+        )
     return frozen(values.astype(np.float64))
 
 
 def lengths_of(trajectories: Iterable[Trajectory]) -> np.ndarray:
-    return frozen(np.array([len(each.states) - 1 for each in trajectories], dtype=np.int64))
+    """Transitions per trajectory."""
+    lengths = [len(trajectory.states) - 1 for trajectory in trajectories]
+    return frozen(np.array(lengths, dtype=np.int64))
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
+    """The same array, made read-only."""
     array.flags.writeable = False
     return array

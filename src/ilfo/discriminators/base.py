@@ -1,4 +1,7 @@
-"""What MobILE asks of a discriminator: features of steps, their mean, and a cost in them."""
+"""Interface of MobILE's discriminators: features of steps, and a cost that is a function of them.
+
+Shapes: S states, F what demonstrations contain (states, or a feature of them), D features.
+"""
 
 import abc
 from collections.abc import Callable
@@ -12,17 +15,17 @@ from ilfo.discriminators.occupancy import Occupancy
 
 
 class AbstractFittedDiscriminator(eqx.Module):
-    """f: high where the learner goes and the expert does not."""
+    """A fitted cost f: high where the learner goes and the expert does not."""
 
     @abc.abstractmethod
     def features(
         self, state: Float[Array, " S"], next_state: Float[Array, " S"]
     ) -> Float[Array, " D"]:
-        """ψ of one ordinary step of the learner."""
+        """ψ of one step of the learner."""
 
     @abc.abstractmethod
     def demonstrated(self, x: Float[Array, " F"], next_x: Float[Array, " F"]) -> Float[Array, " D"]:
-        """ψ of one demonstrated step: of states, or of h(s) where there is a feature map."""
+        """ψ of one demonstrated step: of states, or of h(s) if there is a feature map h."""
 
     @abc.abstractmethod
     def __call__(self, features: Float[Array, "*n D"]) -> Float[Array, "*n"]:
@@ -30,10 +33,12 @@ class AbstractFittedDiscriminator(eqx.Module):
 
     @abc.abstractmethod
     def distance(self, mean: Float[Array, " D"], other: Float[Array, " D"]) -> Float[Array, ""]:
-        """How well the best f tells two mean features apart; not negative."""
+        """Distance of two mean features, as the best f of the class measures it; not negative."""
 
 
 class AbstractDiscriminator(eqx.Module):
+    """Hyper-parameters of a discriminator, and how it is fitted."""
+
     @abc.abstractmethod
     def init(
         self,
@@ -42,22 +47,22 @@ class AbstractDiscriminator(eqx.Module):
         *,
         key: Array,
     ) -> Any:
-        """`sample` holds demonstrated steps."""
+        """The state before the first fit; `sample` holds demonstrated steps."""
 
     @abc.abstractmethod
     def fit(self, state: Any, policy_mean: Float[Array, " D"], expert_mean: Float[Array, " D"]):
-        """The f of the class that tells the two mean features apart best."""
+        """The state whose f separates the two mean features best."""
 
     @abc.abstractmethod
     def cost(self, state: Any, features: Float[Array, "*n D"]) -> Float[Array, "*n"]:
-        """f, clipped to its range."""
+        """f, clipped to the range of costs."""
 
     @abc.abstractmethod
     def ending_costs(self, state: Any) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Cost per step behind a terminal state and behind a runaway one."""
+        """Cost per step after termination, and after an imagined trajectory ran away."""
 
     @abc.abstractmethod
     def total_features(
         self, features: Float[Array, "N T D"], rollout: Rollout, occupancy: Occupancy
     ) -> tuple[Float[Array, " D"], Float[Array, ""]]:
-        """Weighted Σ ψ over the rollout, and the sum of the weights: their ratio is E ψ."""
+        """Weighted Σ ψ over the rollout, and the sum of the weights; their ratio is E ψ."""

@@ -1,16 +1,16 @@
-"""A network that tells the learner's steps from the expert's (GAIL, GAIfO).
+"""A classifier of the learner's and the expert's steps (GAIL, GAIfO).
 
     ℓ(x) = logit of 'x is the learner's';  at the optimum ℓ = log ρ_learner(x) / ρ_expert(x)
     minimise  E_learner softplus(-ℓ) + E_expert softplus(ℓ) + penalty
     gradient:  penalty = weight · E (‖∇ℓ(x̂)‖ - 1)²,  x̂ between a learner's and an expert's step
     spectral:  each layer's matrix is divided by its largest singular value
     cost:      logit: ℓ;   log: log D = -softplus(-ℓ), never positive, as in GAIL;
-               constant: -1 while alive and 0 behind an ending, whatever the expert does
+               constant: -1 before and 0 after termination, whatever the expert does
 
-x is one step: (s, a) for GAIL, (s, s') for GAIfO, states scaled by the expert's deviations; one
-more input is 1 in the absorbing state behind an ending, where all others are 0. How much time is
-spent there is counted as in MobILE, up to the horizon, for both sides; so it does not matter for
-imitation whether the cost is positive or negative.
+x is one step: (s, a) for GAIL, (s, s') for GAIfO, with states scaled by the expert's standard
+deviations. One more input is 1 in the absorbing state after termination, where all others are 0.
+As in MobILE, the learner and the expert spend the time after termination in the absorbing state, up
+to the horizon, so that the sign of the cost does not by itself reward early termination.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -29,21 +29,23 @@ POWER_ITERATIONS = 10
 
 
 class Occupied(NamedTuple):
-    """Where someone's time goes: on steps, and behind endings."""
+    """How the time of the learner or the expert is spent: on steps, or after termination."""
 
     steps: Float[Array, "n I"]
     weight: Float[Array, " n"]
-    """Of each step; their sum does not matter."""
+    """Weight of each step; only ratios matter."""
     absorbed: Float[Array, ""]
-    """Share of all time that is spent behind endings."""
+    """Share of all time that is spent after termination."""
 
 
 class FittedClassifier(eqx.Module):
+    """The network, and whether its layers are spectrally normalised."""
+
     network: MLP
     spectral: bool
 
     def __call__(self, x: Float[Array, " I"]) -> Float[Array, ""]:
-        """ℓ of an ordinary step."""
+        """ℓ of a step before termination."""
         return self._effective()(jnp.append(x, 0.0))
 
     def absorbed(self) -> Float[Array, ""]:
@@ -67,24 +69,26 @@ class ClassifierState(eqx.Module):
 
 
 class Classifier(eqx.Module):
+    """Hyper-parameters of the classifier."""
+
     width: int = 64
     """Units in each hidden layer."""
     depth: int = 2
-    """Hidden layers."""
+    """Number of hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
-    """How the network is fitted."""
+    """Optimiser of the network."""
     plan: training.Passes = training.Passes(passes=5, batch_size=256)
-    """Passes over the learner's steps per fit; every batch holds as many of the expert's."""
+    """Passes over the learner's steps per fit; a batch holds as many steps of the expert."""
     regularisation: Literal["gradient", "spectral", "none"] = "gradient"
-    """What keeps it smooth: a penalty on the gradient's length, spectral normalisation, nothing."""
+    """How the network is kept smooth: gradient penalty, spectral normalisation, or not at all."""
     penalty: float = 1.0
     """Weight of the gradient penalty."""
     cost_form: Literal["logit", "log", "constant"] = "logit"
-    """The cost of a step: the logit, GAIL's log D, or the same for every step alive."""
+    """Cost of a step: the logit, GAIL's log D, or the same for every step (survival reference)."""
     clip: float = 10.0
-    """Largest size of a cost."""
+    """Costs are clipped to [-clip, clip]."""
     absorbing: bool = True
-    """Count the time behind an ending; otherwise an episode's end carries no cost of its own."""
+    """Count the time after termination; otherwise it has no weight and no cost."""
 
     def __post_init__(self):
         require_at_least(self, 1, "width")
@@ -92,6 +96,7 @@ class Classifier(eqx.Module):
         require_positive(self, "clip")
 
     def init(self, inputs: int, *, key: Array) -> ClassifierState:
+        """An untrained classifier for steps of that many numbers."""
         network = mlp(inputs + 1, "scalar", self.width, self.depth, jnp.tanh, key=key)
         fitted = FittedClassifier(network, self.regularisation == "spectral")
         params = eqx.filter(fitted, eqx.is_inexact_array)
@@ -100,6 +105,7 @@ class Classifier(eqx.Module):
     def fit(
         self, state: ClassifierState, learner: Occupied, expert: Occupied, *, key: Array
     ) -> tuple[ClassifierState, dict[str, Array]]:
+        """Continue training on the learner's and the expert's steps; returns state and log."""
         draw_key, mix_key, fit_key = jax.random.split(key, 3)
         count = learner.steps.shape[0]
         drawn = _draw(expert.weight, count, key=draw_key)
@@ -111,8 +117,7 @@ class Classifier(eqx.Module):
             state.fitted,
             state.optimiser,
             self.optimiser.build(),
-            rows,
-            learner.weight > 0,
+            training.Dataset(rows, learner.weight > 0),
             self.plan,
             key=fit_key,
         )
@@ -123,10 +128,11 @@ class Classifier(eqx.Module):
         return ClassifierState(fitted, optimiser), log
 
     def cost(self, state: ClassifierState, steps: Float[Array, "n I"]) -> Float[Array, " n"]:
+        """Cost of each step."""
         return self._form(jax.vmap(state.fitted)(steps), alive=True)
 
     def ending_cost(self, state: ClassifierState) -> Float[Array, ""]:
-        """Per step behind a terminal state."""
+        """Cost per step after termination."""
         if not self.absorbing:
             return jnp.zeros(())
         return self._form(state.fitted.absorbed(), alive=False)
@@ -158,7 +164,7 @@ class Classifier(eqx.Module):
 
 
 def largest_singular_value(matrix: Float[Array, "n m"]) -> Float[Array, ""]:
-    """By power iteration, through which no gradient flows."""
+    """By power iteration; no gradient flows through the singular vectors."""
     still = jax.lax.stop_gradient(matrix)
 
     def step(vector, _):
@@ -173,13 +179,13 @@ def largest_singular_value(matrix: Float[Array, "n m"]) -> Float[Array, ""]:
 
 
 def _draw(weight: Float[Array, " n"], count: int, *, key: Array) -> Array:
-    """That many places, drawn by weight."""
+    """`count` random indices, with probabilities proportional to `weight`."""
     edges = jnp.cumsum(weight)
     drawn = jax.random.uniform(key, (count,)) * edges[-1]
     return jnp.clip(jnp.searchsorted(edges, drawn, side="right"), 0, weight.shape[0] - 1)
 
 
 def _accuracy(fitted: FittedClassifier, learner: Occupied, experts: Float[Array, "n I"]):
-    """Share of steps whose side is told, both sides alike; one half is chance."""
+    """Share of steps classified correctly, with both sides weighted equally; chance is ½."""
     mine = (learner.weight * (jax.vmap(fitted)(learner.steps) > 0)).sum() / learner.weight.sum()
     return 0.5 * (mine + (jax.vmap(fitted)(experts) < 0).mean())

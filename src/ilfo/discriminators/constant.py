@@ -1,7 +1,7 @@
-"""The survival reference: every step alive pays the same, whatever the demonstrations show.
+"""Survival reference: every step before termination costs the same, -1.
 
-How far does 'stay alive' alone get? What imitation adds is what lies above that. Features and the
-choice of the policy to return are the wrapped discriminator's.
+It shows how much of a score is due to not terminating. What imitation adds is the difference to
+that. The features, and the choice of the policy to return, are those of the wrapped discriminator.
 """
 
 import jax.numpy as jnp
@@ -11,8 +11,10 @@ from ilfo.discriminators.mmd import MMD
 
 
 class ConstantCost(AbstractDiscriminator):
+    """A discriminator whose cost ignores the demonstrations."""
+
     wrapped: AbstractDiscriminator = MMD()
-    """Whose features judge the policies."""
+    """Discriminator whose features measure the distance to the demonstrations."""
 
     def init(self, sample, feature_map, *, key):
         return self.wrapped.init(sample, feature_map, key=key)

@@ -1,4 +1,4 @@
-"""E ψ under the demonstrations: the second streaming pass."""
+"""Mean features E ψ of the demonstrations, in one streaming pass over them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,16 +14,16 @@ from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.occupancy import recorded
 
 PORTION = 4096
-"""Steps whose features are computed at once."""
+"""Number of steps whose features are computed at once."""
 
 
 def mean_features(
     trajectories: Iterable[Trajectory], spec: AbstractDiscriminator, states, horizon: int
 ) -> Float[Array, "K D"]:
-    """E ψ under the demonstrations for each of K discriminators (arrays with a leading K).
+    """E ψ of the demonstrations for each of K discriminators (`states` has a leading axis K).
 
-    A trajectory that ended in a terminal state counts up to the horizon, in its absorbing state;
-    one that was cut off counts as far as it goes. Steps beyond the horizon do not count.
+    After its termination a trajectory counts up to the horizon, in the absorbing state. A truncated
+    trajectory counts as far as it goes. Steps beyond the horizon do not count.
     """
 
     @eqx.filter_jit
@@ -43,7 +43,7 @@ def mean_features(
 
 
 def _rows(trajectories: Iterable[Trajectory], horizon: int) -> Iterator[list[np.ndarray]]:
-    """Per trajectory: states before, states after, terminal, elapsed; up to the horizon."""
+    """Per trajectory, up to the horizon: states, next states, terminal flags, elapsed steps."""
     for trajectory in trajectories:
         before, after = trajectory.states[:-1][:horizon], trajectory.states[1:][:horizon]
         terminal = np.zeros(len(before), bool)
@@ -52,7 +52,7 @@ def _rows(trajectories: Iterable[Trajectory], horizon: int) -> Iterator[list[np.
 
 
 def _portions(rows: Iterable[list[np.ndarray]]) -> Iterator[Rollout]:
-    """The rows as rollouts of one stream and PORTION steps, the last one padded."""
+    """The rows as rollouts of one stream and PORTION steps; the last one is padded."""
     waiting: list[np.ndarray] | None = None
     for new in rows:
         waiting = (

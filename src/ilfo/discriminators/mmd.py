@@ -5,19 +5,20 @@
     ball:       w = ζ Δ/‖Δ‖           the maximiser of wᵀΔ over ‖w‖ ≤ ζ
     penalised:  w = Δ, shrunk onto the ball when longer than ζ   (the paper's 'exact' update)
     averaged:   w ← P((1 - η) w + η · target)                    (the paper's gradient ascent)
-    tempered:   Δ becomes BΔ and f_w(s) = wᵀBψ(s), with BᵀB ∝ (C + ridge·c̄·I)⁻¹
+    whitened:   Δ becomes BΔ and f_w(s) = wᵀBψ(s), with BᵀB ∝ (C + ridge·c̄·I)⁻¹
 
-In the last line (not in the paper; with `ridge`) C is the covariance, between demonstrations, of a
-demonstration's mean features, and c̄ the mean of its variances. A difference counts by how much the
-expert itself varies in that direction: where the demonstrations disagree (which goal, which
-heading) it means little, where they all agree (how fast, how smoothly) much; time behind endings
-counts as ever. It is a kernel Fisher discriminant with trajectories as samples and the expert's
-scatter alone; MMD = ‖BΔ‖ then, which cannot be compared between settings.
+The last line is not in the paper; it applies if `ridge` is set. C is the covariance, between
+demonstrations, of a demonstration's mean features, and c̄ the mean of its variances. A difference
+counts relative to how much the expert itself varies in that direction: little where demonstrations
+differ from each other (which goal, which heading), much where they agree (how fast, how smoothly).
+Time after termination is not whitened. This is a kernel Fisher discriminant with trajectories as
+samples and the expert's scatter alone. The MMD is then ‖BΔ‖, which cannot be compared between
+settings.
 
 z(s) is the state scaled by the expert's standard deviations. Two more features, orthogonal to all
-others and of the same norm as a state's, stand for what lies behind an ending: the absorbing
-state after a terminal step, and one for imagined trajectories that ran away, where no
-demonstration ever is. The terminal state's own feature is an ordinary one.
+others and of the same norm as a state's, stand for the time after the end of an episode: one for
+the absorbing state after termination, and one for imagined trajectories that ran away, where no
+demonstration ever is. The terminal state itself has the features of any other state.
 """
 
 from collections.abc import Callable
@@ -34,11 +35,11 @@ from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscri
 from ilfo.discriminators.occupancy import Occupancy
 
 ABSORBED, RUNAWAY = -2, -1
-"""Places of the two endings in a feature vector."""
+"""Indices of these two features in a feature vector."""
 TRAJECTORIES = 1_000
-"""Demonstrations whose spread is looked at."""
+"""Largest number of demonstrations whose covariance is computed."""
 TRIFLE = 1e-12
-"""Variance of mean features below which demonstrations do not vary."""
+"""Variance of mean features below which demonstrations count as equal."""
 
 _DRAW = {
     "gaussian": jax.random.normal,
@@ -56,7 +57,7 @@ def scaled_input(
     x: Float[Array, "*n F"],
     next_x: Float[Array, "*n F"],
 ) -> Float[Array, "*n I"]:
-    """What of a step is judged, each number on the expert's scale."""
+    """z: what the features see of a step, scaled by the expert's standard deviations."""
     reached = states(next_x)
     if kind == "pair":
         return jnp.concatenate([states(x), reached], -1)
@@ -66,7 +67,7 @@ def scaled_input(
 
 
 class FourierFeatures(eqx.Module):
-    """ψ: the input's map, its scale and the random frequencies; drawn once per run."""
+    """ψ: scaling of the input and random frequencies, drawn once per run."""
 
     frequencies: Float[Array, "D I"]
     phases: Float[Array, " D"]
@@ -77,16 +78,17 @@ class FourierFeatures(eqx.Module):
 
     @property
     def size(self) -> int:
+        """Number of features, D + 2."""
         return self.phases.shape[0] + 2
 
     def __call__(self, x: Float[Array, " F"], next_x: Float[Array, " F"]) -> Float[Array, " D+2"]:
-        """ψ of one step between demonstrated quantities: states, or h(s) where h is given."""
+        """ψ of one step, given what demonstrations contain: states, or h(s) for a feature map h."""
         z = scaled_input(self.input, self.normaliser, self.changes, x, next_x)
         waves = jnp.cos(self.frequencies @ z + self.phases)
         return jnp.concatenate([jnp.sqrt(2 / waves.size) * waves, jnp.zeros(2)])
 
     def observe(self, state: Float[Array, " S"]) -> Float[Array, " F"]:
-        """What a demonstration would hold of the learner's state."""
+        """What a demonstration would contain of the learner's state."""
         return state if self.feature_map is None else self.feature_map(state)
 
 
@@ -96,7 +98,7 @@ class MMDState(AbstractFittedDiscriminator):
     psi: FourierFeatures
     w: Float[Array, " D+2"]
     temper: Float[Array, "D+2 D+2"] | None
-    """B; None stands for the identity."""
+    """B, the whitening matrix; None stands for the identity. Checkpoints store it by this name."""
 
     def features(self, state, next_state):
         return self.psi(self.psi.observe(state), self.psi.observe(next_state))
@@ -109,12 +111,13 @@ class MMDState(AbstractFittedDiscriminator):
 
     @property
     def slope(self) -> Float[Array, " D+2"]:
-        """f's derivative by the features."""
+        """Gradient of f with respect to the features."""
         return self.w if self.temper is None else self.temper.T @ self.w
 
     def difference(
         self, mean: Float[Array, " D+2"], other: Float[Array, " D+2"]
     ) -> Float[Array, " D+2"]:
+        """Difference of two mean features, whitened if `ridge` is set."""
         return mean - other if self.temper is None else self.temper @ (mean - other)
 
     def distance(self, mean, other):
@@ -122,43 +125,47 @@ class MMDState(AbstractFittedDiscriminator):
 
 
 class MMD(AbstractDiscriminator):
+    """Hyper-parameters of the MMD."""
+
     features: int = 256
-    """Random Fourier features; the kernel is met with an error of about 1/√features."""
+    """Number of random Fourier features; the kernel's error is about 1/√features."""
     bandwidth_quantile: float = 0.1
-    """Quantile of the distances between scaled expert states that becomes the bandwidth."""
+    """The bandwidth is this quantile of the distances between scaled expert states."""
     frequencies: Literal["gaussian", "cauchy", "uniform"] = "gaussian"
-    """How Ω is drawn: Gaussian for the RBF kernel; Cauchy for the Laplace kernel, which sees coarse
-    and fine scales at once; uniform on [0, 1) as in the released code."""
+    """Distribution of Ω: Gaussian for the RBF kernel; Cauchy for the Laplace kernel, which covers
+    coarse and fine scales; uniform on [0, 1) as in the released code."""
     scaled: bool = True
-    """Scale states by the expert's deviations first; otherwise they are taken as they are."""
+    """Scale states by the expert's standard deviations; otherwise use them unscaled."""
     input: Input = "state"
-    """Judge the state reached; or the pair of states before and after the step; or the state
-    reached and the change that led there, on a scale of its own: a pair whose small steps show."""
+    """What the features see of a step: the next state (`state`), the state and the next state
+    (`pair`), or the next state and the change of state, which has its own scale (`change`)."""
     ridge: float | None = None
-    """Weigh differences by how little the demonstrations vary among themselves, the less so the
-    larger the ridge; None: all directions count alike."""
+    """Whiten differences by the covariance between demonstrations plus this ridge: a larger ridge
+    whitens less. None does not whiten."""
     form: Literal["ball", "penalised"] = "ball"
-    """Maximise over the ball of radius zeta, or the paper's penalised problem."""
+    """Maximise over the ball of radius zeta, or solve the paper's penalised problem."""
     zeta: float = 1.0
     """Radius of the ball."""
     step: float = 1.0
-    """Weight of the new solution in w; 1 is the exact update, less averages over updates."""
+    """Weight of the new solution in w: 1 is the exact update, a smaller value averages."""
     clip_min: float = -1.0
-    """Lower end of the clipped cost."""
+    """Lower bound of the cost."""
     clip_max: float = 1.0
-    """Upper end of the clipped cost; 0 gives the never-positive cost of the released code."""
+    """Upper bound of the cost; with 0 it is never positive, as in the released code."""
     absorbing: bool = True
-    """Count the time behind an ending as spent in an absorbing state, in demonstrations, real
-    and imagined rollouts alike; otherwise an episode's end carries no cost of its own."""
+    """Count the time after termination as spent in an absorbing state, in demonstrations, real
+    rollouts and imagined ones; otherwise it has no weight and no cost."""
 
     def __post_init__(self):
         require_positive(self, "zeta", "step")
         if self.ridge is not None:
-            require_at_least(self, 1e-3, "ridge")  # below, single precision cannot tell it from 0
+            require_at_least(self, 1e-3, "ridge")  # smaller is 0 in single precision
         require_share(self, "step", "bandwidth_quantile")
         require_at_least(self, 1, "features")
         if self.clip_min >= self.clip_max:
-            raise ValueError(f"clip_min is {self.clip_min}, not below clip_max {self.clip_max}")
+            raise ValueError(
+                f"clip_min is {self.clip_min}, but must be below clip_max, which is {self.clip_max}"
+            )
 
     def init(
         self,
@@ -167,7 +174,7 @@ class MMD(AbstractDiscriminator):
         *,
         key: Array,
     ) -> MMDState:
-        """`sample` sets scale and bandwidth, and what varies between demonstrations."""
+        """Draw ψ; `sample` sets its scale and bandwidth, and the whitening."""
         frequency_key, phase_key, pair_key = jax.random.split(key, 3)
         normaliser = changes = Normaliser.identity(sample.pairs.shape[-1])
         if self.scaled:
@@ -184,14 +191,14 @@ class MMD(AbstractDiscriminator):
             self.input,
             feature_map,
         )
-        temper = None
+        matrix = None
         if self.ridge is not None:
             waves = jax.vmap(psi)(sample.before, sample.after)[:, :ABSORBED]
-            temper = jnp.eye(psi.size)
-            temper = temper.at[:ABSORBED, :ABSORBED].set(
-                tempering(waves, sample.trajectory, self.ridge)
+            matrix = jnp.eye(psi.size)
+            matrix = matrix.at[:ABSORBED, :ABSORBED].set(
+                whitening(waves, sample.trajectory, self.ridge)
             )
-        return MMDState(psi, jnp.zeros(psi.size), temper)
+        return MMDState(psi, jnp.zeros(psi.size), matrix)
 
     def fit(
         self, state: MMDState, policy_mean: Float[Array, " D+2"], expert_mean: Float[Array, " D+2"]
@@ -206,7 +213,7 @@ class MMD(AbstractDiscriminator):
         return jnp.clip(state(features), self.clip_min, self.clip_max)
 
     def ending_costs(self, state: MMDState) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Cost per step in the absorbing state and in the runaway one."""
+        """Cost per step after termination, and after an imagined trajectory ran away."""
         if not self.absorbing:
             return jnp.zeros(()), jnp.zeros(())
         clip = lambda x: jnp.clip(x, self.clip_min, self.clip_max)
@@ -215,27 +222,28 @@ class MMD(AbstractDiscriminator):
     def total_features(
         self, features: Float[Array, "N T D+2"], rollout: Rollout, occupancy: Occupancy
     ) -> tuple[Float[Array, " D+2"], Float[Array, ""]]:
-        """Weighted Σ ψ, time behind endings included, and the sum of the weights."""
-        behind = occupancy.behind * float(self.absorbing)
-        absorbed, runaway = (rollout.terminal * behind).sum(), (rollout.runaway * behind).sum()
+        """Weighted Σ ψ, including the time after the end of episodes, and the sum of weights."""
+        after = occupancy.after_termination * float(self.absorbing)
+        absorbed, runaway = (rollout.terminal * after).sum(), (rollout.runaway * after).sum()
         total = jnp.einsum("ntd,nt->d", features, occupancy.step)
         total = total.at[ABSORBED].add(absorbed).at[RUNAWAY].add(runaway)
         return total, occupancy.step.sum() + absorbed + runaway
 
 
 def safe_norm(x: Float[Array, " n"]) -> Float[Array, ""]:
-    """‖x‖, kept above zero so that it can be divided by."""
+    """‖x‖, kept above zero so that it can be a divisor."""
     return jnp.sqrt(jnp.maximum((x**2).sum(), 1e-20))
 
 
-def tempering(
+def whitening(
     features: Float[Array, "n D"], trajectory: Int[Array, " n"], ridge: float
 ) -> Float[Array, "D D"]:
-    """B, on such a scale that the mean of ‖Bψ‖² over the steps is 1.
+    """B, scaled so that the mean of ‖Bψ‖² over the steps is 1.
 
-    The spread is that of the means of the steps given, for the first TRAJECTORIES demonstrations:
-    with few steps of each, scatter within a demonstration is a part of it. Where it is nothing, as
-    for a single demonstration, B is a multiple of the identity.
+    `trajectory` is the demonstration that each step is from. C is the covariance of the means over
+    the given steps of each of the first TRAJECTORIES demonstrations; with few steps per
+    demonstration, it includes variance within demonstrations. If C is zero, as for a single
+    demonstration, B is a multiple of the identity.
     """
     sums = jax.ops.segment_sum(features, trajectory, TRAJECTORIES)
     counts = jax.ops.segment_sum(jnp.ones(len(features)), trajectory, TRAJECTORIES)
@@ -247,8 +255,8 @@ def tempering(
     identity = jnp.eye(len(spread))
     spread = jnp.where(level > TRIFLE, spread / jnp.maximum(level, TRIFLE), 0 * identity)
     root = jnp.linalg.cholesky(spread + ridge * identity)
-    temper = jax.scipy.linalg.solve_triangular(root, identity, lower=True)
-    return temper / safe_norm((features @ temper.T).ravel()) * jnp.sqrt(len(features))
+    matrix = jax.scipy.linalg.solve_triangular(root, identity, lower=True)
+    return matrix / safe_norm((features @ matrix.T).ravel()) * jnp.sqrt(len(features))
 
 
 def distance_quantile(
@@ -256,7 +264,7 @@ def distance_quantile(
 ) -> Float[Array, ""]:
     """Quantile of the distances of random pairs of distinct rows.
 
-    Rows that are the same do not count: an expert that rests says nothing about scales.
+    Equal rows do not count: an expert at rest says nothing about scales.
     """
     n = z.shape[0]
     first_key, second_key = jax.random.split(key)

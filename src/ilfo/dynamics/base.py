@@ -1,4 +1,7 @@
-"""What every dynamics model promises."""
+"""Interface of forward dynamics models.
+
+Shapes: S states.
+"""
 
 import abc
 from typing import Any
@@ -15,20 +18,20 @@ from ilfo.common.types import Log, Transition
 
 
 class AbstractModel(eqx.Module):
-    """A fitted model P̂(·|s, a); actions are executed ones."""
+    """A fitted model P̂(·|s, a). Actions are already clipped to the action space."""
 
     @property
     def members(self) -> int:
-        """How many hypotheses about the dynamics the model holds."""
+        """Number of ensemble members; 1 for a single model."""
         return 1
 
     def member(self, index: Int[Array, ""]) -> "AbstractModel":
-        """One hypothesis as a model of its own: what a whole imagined trajectory follows."""
+        """One ensemble member as a model of its own. An imagined trajectory follows one member."""
         return self
 
     @abc.abstractmethod
     def sample(self, state: Float[Array, " S"], action: Array, *, key: Array) -> Float[Array, " S"]:
-        """A next state; of several hypotheses, by one that is drawn."""
+        """A random next state; an ensemble draws one of its members first."""
 
     @abc.abstractmethod
     def mean(self, state: Float[Array, " S"], action: Array) -> Float[Array, " S"]:
@@ -36,7 +39,7 @@ class AbstractModel(eqx.Module):
 
     @abc.abstractmethod
     def uncertainty(self, state: Float[Array, " S"], action: Array) -> Float[Array, ""]:
-        """σ(s, a) ≥ 0: how little the data so far say about this step."""
+        """σ(s, a) ≥ 0: uncertainty about this step, given the data so far."""
 
 
 class Calibrated(AbstractModel):
@@ -44,11 +47,11 @@ class Calibrated(AbstractModel):
 
         ‖P̂(·|s, a) − P*(·|s, a)‖₁ ≤ min(σ(s, a), 2)    for every step and after every fit.
 
-    The theorem's bonus needs it. Each implementation says under which assumptions it holds.
+    The bonus of the paper's theorem needs it. Each implementation states its assumptions.
     """
 
     def width(self, state: Float[Array, " S"], action: Array) -> Float[Array, ""]:
-        """min(σ, 2): no two distributions are further apart than 2."""
+        """min(σ, 2): the L1 distance of two distributions is at most 2."""
         return jnp.minimum(self.uncertainty(state, action), 2.0)
 
 
@@ -61,21 +64,24 @@ def gaussian_l1(shift: Float[Array, " S"], noise: Float[Array, ""] | float) -> F
 
 
 class AbstractDynamics(eqx.Module):
-    """Hyper-parameters of a model and how it is fitted.
+    """Hyper-parameters of a model, and how it is fitted.
 
-    The state that `init` and `fit` pass along is a pytree with a field `model`.
+    `init` and `fit` return a state: a pytree with a field `model`, the fitted `AbstractModel`.
     """
 
     def check_states(self, states: np.ndarray) -> None:
-        """An error where the model cannot serve such demonstrated states (n, S)."""
+        """Raise ValueError if the model cannot be used with these demonstrated states (n, S)."""
 
     @abc.abstractmethod
-    def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> Any: ...
+    def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> Any:
+        """The state before any data."""
 
     @abc.abstractmethod
     def fit(self, state: Any, new: Transition, buffer: Buffer, *, key: Array) -> tuple[Any, Log]:
-        """`buffer` already contains `new`. The log has at least `model_loss`."""
+        """Fit to the replay buffer, which already contains the new transitions.
+
+        Returns the new state and a log with at least `model_loss`."""
 
 
 class CalibratedDynamics(AbstractDynamics):
-    """Dynamics whose models are `Calibrated`."""
+    """Hyper-parameters of a model that is `Calibrated`."""

@@ -18,7 +18,7 @@ from ilfo.dynamics.base import AbstractDynamics, AbstractModel, CalibratedDynami
 class FittedBonus(eqx.Module):
     """b(σ) = min(1, σ / limit).
 
-    Where a model has no answer (σ is not finite) there is nothing to explore: b is 0.
+    b is 0 where σ is not finite.
     """
 
     limit: Float[Array, ""]
@@ -29,16 +29,19 @@ class FittedBonus(eqx.Module):
 
 
 class AbstractBonus(eqx.Module):
+    """How the bonus is computed from a model's uncertainty."""
+
     def check(self, dynamics: AbstractDynamics) -> None:
-        """An error where the dynamics' uncertainty is not what this bonus is a function of."""
+        """Raise ValueError if the bonus cannot be used with these dynamics."""
         return None
 
     @abc.abstractmethod
-    def fit(self, model: AbstractModel, buffer: Buffer) -> FittedBonus: ...
+    def fit(self, model: AbstractModel, buffer: Buffer) -> FittedBonus:
+        """The bonus for the model and the replay buffer of this iteration."""
 
 
 class BufferNormalised(AbstractBonus):
-    """Uncertainty relative to the largest one on the buffer's own transitions."""
+    """Uncertainty divided by the largest uncertainty over the replay buffer."""
 
     def fit(self, model, buffer):
         seen = buffer.recent.items
@@ -51,14 +54,15 @@ class BufferNormalised(AbstractBonus):
 class CalibratedBonus(AbstractBonus):
     """The theorem's bonus H·min(σ, 2), divided by 2H so that it lies in [0, 1] like the others.
 
-    Only for models that are calibrated. λ = 2H/(1 + 2H) gives it the theorem's size.
+    Only for `CalibratedDynamics`. λ = 2H/(1 + 2H) gives the bonus of the theorem.
     """
 
     def check(self, dynamics):
         if not isinstance(dynamics, CalibratedDynamics):
             raise ValueError(
-                f"CalibratedBonus needs dynamics whose uncertainty bounds the error, which "
-                f"{type(dynamics).__name__} does not promise; KNRDynamics does"
+                f"CalibratedBonus needs dynamics whose uncertainty bounds the model error, but "
+                f"{type(dynamics).__name__} does not promise that; use KNRDynamics, GPDynamics, "
+                "TabularDynamics or FiniteDynamics"
             )
 
     def fit(self, model, buffer):
@@ -66,7 +70,7 @@ class CalibratedBonus(AbstractBonus):
 
 
 class NoBonus(AbstractBonus):
-    """The ablation: nothing is worth exploring."""
+    """No bonus (ablation)."""
 
     def fit(self, model, buffer):
         return FittedBonus(jnp.asarray(jnp.inf))

@@ -3,8 +3,8 @@
     h_θ(s, a) = s + μ_Δ + σ_Δ · MLP_θ((s - μ_s)/σ_s, (a - μ_a)/σ_a)
     δ(s, a)   = max over pairs of members ‖h_θi(s, a) - h_θj(s, a)‖₂
 
-The statistics come from the replay buffer at every fit, while the weights go on from where they
-were. Shapes: S states, A encoded actions, M members.
+Means and standard deviations are recomputed from the replay buffer at every fit; the weights are
+those of the last fit (`warm_start`) or new. Shapes: S states, A encoded actions, M members.
 """
 
 from typing import Any
@@ -72,23 +72,25 @@ class EnsembleState(eqx.Module):
 
 
 class EnsembleDynamics(AbstractDynamics):
+    """Hyper-parameters of the ensemble."""
+
     members: int = 2
-    """Networks in the ensemble; the bonus needs at least two."""
+    """Number of networks; the bonus needs at least two."""
     width: int = 64
     """Units in each hidden layer."""
     depth: int = 2
-    """Hidden layers."""
+    """Number of hidden layers."""
     optimiser: training.AbstractOptimiser = training.SGD()
-    """SGD with momentum as in the paper, or Adam."""
+    """Optimiser: SGD with momentum as in the paper, or Adam."""
     clip: float = 2.0
-    """Largest norm of a member's gradient."""
+    """Largest gradient norm of a member; longer gradients are scaled down."""
     plan: training.Passes = training.Passes(passes=10)
-    """Passes over the buffer per fit."""
+    """Passes over the replay buffer and batch size per fit."""
     warm_start: bool = True
-    """Go on from the last fit's weights; otherwise draw new ones at every fit."""
+    """Continue from the weights of the last fit; otherwise start every fit from random weights."""
     stochastic: bool = False
-    """Sample from a Gaussian around the prediction, with the spread of the buffer's residuals;
-    otherwise the prediction itself is the next state."""
+    """Add Gaussian noise to predictions, with the standard deviation of the prediction errors on
+    the replay buffer; otherwise the model is deterministic."""
 
     def __post_init__(self):
         require_positive(self, "clip")
@@ -125,8 +127,7 @@ class EnsembleDynamics(AbstractDynamics):
                 network,
                 opt,
                 self._transform(),
-                data,
-                buffer.recent.valid,
+                training.Dataset(data, buffer.recent.valid),
                 self.plan,
                 key=k,
             )

@@ -4,8 +4,8 @@
     polynomial       all monomials up to a degree, so that φ(x)·φ(y) = ((1 + x·y)/(1 + n))^degree
     one-hot          1 at the pair (s, a), 0 elsewhere; a state is the index of its largest entry
 
-A fitted map also knows its kernel k(x, y): what φ(x)·φ(y) equals or, for random features, tends
-to. Shapes: n inputs, D features.
+The kernel k(x, y) of features is φ(x)·φ(y) or, for random features, its limit. Shapes: n inputs,
+D features.
 """
 
 import abc
@@ -24,24 +24,31 @@ from ilfo.common.validation import require_at_least, require_positive
 
 
 class FittedFeatures(eqx.Module):
+    """Features of a known number of inputs."""
+
     @property
     @abc.abstractmethod
     def dim(self) -> int:
-        """D."""
+        """D, the number of features."""
 
     @abc.abstractmethod
-    def __call__(self, x: Float[Array, " n"]) -> Float[Array, " D"]: ...
+    def __call__(self, x: Float[Array, " n"]) -> Float[Array, " D"]:
+        """φ(x)."""
 
     @abc.abstractmethod
-    def kernel(self, x: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, ""]: ...
+    def kernel(self, x: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, ""]:
+        """k(x, y)."""
 
 
 class AbstractFeatures(eqx.Module):
+    """Hyper-parameters of features."""
+
     def check_states(self, states: np.ndarray) -> None:
-        """An error where the features do not fit such states (n, S)."""
+        """Raise ValueError if the features cannot be used with states like these (n, S)."""
 
     @abc.abstractmethod
-    def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> FittedFeatures: ...
+    def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> FittedFeatures:
+        """The features for these states and actions."""
 
 
 class FittedFourier(FittedFeatures):
@@ -62,10 +69,12 @@ class FittedFourier(FittedFeatures):
 
 
 class RandomFourier(AbstractFeatures):
+    """Random Fourier features of the RBF kernel."""
+
     count: int = 128
-    """Random frequencies; each gives a cosine and a sine."""
+    """Number of random frequencies; each gives a cosine and a sine."""
     bandwidth: float = 4.0
-    """Distance of inputs over which the dynamics change, in scaled inputs."""
+    """Bandwidth of the RBF kernel, in units of the scaled inputs."""
 
     def __post_init__(self):
         require_at_least(self, 1, "count")
@@ -95,8 +104,10 @@ class FittedPolynomial(FittedFeatures):
 
 
 class Polynomial(AbstractFeatures):
+    """All monomials up to a degree."""
+
     degree: int = 3
-    """Highest power; 1 is linear."""
+    """Degree; 1 is linear."""
 
     def __post_init__(self):
         require_at_least(self, 1, "degree")
@@ -133,25 +144,30 @@ class FittedOneHot(FittedFeatures):
 
 
 class OneHot(AbstractFeatures):
-    """For states that are one-hot vectors, as gymnasium.wrappers.FlattenObservation makes them."""
+    """One feature per pair of state and action. States must be one-hot vectors, as made by
+    `gymnasium.wrappers.FlattenObservation`; actions must be discrete."""
 
     def check_states(self, states):
         require_one_hot(states)
 
     def init(self, state_dim, actions, *, key):
-        return FittedOneHot(state_dim, numbered(actions))
+        return FittedOneHot(state_dim, count_actions(actions))
 
 
 def require_one_hot(states: np.ndarray) -> None:
+    """Raise ValueError unless every row of `states` (n, S) is a one-hot vector."""
     if not (np.isin(states, (0, 1)).all() and (states.sum(-1) == 1).all()):
         raise ValueError(
-            "counting steps needs states that are one-hot vectors, but the demonstrated ones are "
-            "not; choose other dynamics or features, e.g. --dynamics knr"
+            "tabular models need states that are one-hot vectors, but the demonstrated states are "
+            "not; choose other dynamics or features, for example --dynamics knr"
         )
 
 
-def numbered(actions: ActionSpace) -> int:
-    """How many actions there are, or an error where they cannot be counted."""
+def count_actions(actions: ActionSpace) -> int:
+    """Number of discrete actions; raises ValueError for continuous ones."""
     if not isinstance(actions, DiscreteActions):
-        raise ValueError(f"counting steps needs Discrete actions, but these are {actions}")
+        raise ValueError(
+            f"a tabular model needs Discrete actions, but these are {actions}; choose other "
+            "dynamics or features"
+        )
     return actions.count

@@ -7,10 +7,11 @@
     corrected   z_t = 8 noise² ln(π² t² |G| / (6δ))
     paper       z_t = 2 noise² G² ln(2 t² |G| / δ),   G the largest norm of a prediction
 
-Calibrated with the corrected radius where the true dynamics are a member plus Gaussian noise. The
-paper's radius has the units of a state to the fourth power and is too small where G is small;
-`ilfo theory calibration` measures by how much. t counts fits. Sums over the data are kept per pair
-of members, so that a fit costs the same however many transitions came. Shapes: M members, S states.
+Calibrated with the corrected radius if the true dynamics are a member plus Gaussian noise. The
+paper's radius has the units of a state to the fourth power and is too small if G is small;
+`ilfo theory calibration` measures by how much. t is the number of fits. Sums over the data are kept
+for every pair of members, so the cost of a fit does not grow with the data. Shapes: M members,
+S states.
 """
 
 import math
@@ -27,10 +28,12 @@ from ilfo.common.validation import require_at_least, require_positive, require_p
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
 
 Member = Callable[[Array, Array, Array], Array]
-"""g(parameters, state, encoded action), the next state."""
+"""g(parameters, state, encoded action): predicts the next state."""
 
 
 class Finite(Calibrated):
+    """The fitted model."""
+
     function: Member
     parameters: Float[Array, "M p"]
     actions: ActionSpace
@@ -65,25 +68,30 @@ class FiniteState(eqx.Module):
 
 
 class FiniteDynamics(CalibratedDynamics):
+    """The class of functions, and hyper-parameters."""
+
     function: Member
-    """g(parameters, state, encoded action): the next state."""
+    """g(parameters, state, encoded action): predicts the next state."""
     parameters: tuple[tuple[float, ...], ...] | jax.Array
-    """A row for each member of the class."""
+    """One row of parameters for each member of the class."""
     noise: float = 0.1
     """Standard deviation of the true dynamics' noise."""
     delta: float = 0.1
     """Probability with which the uncertainty may be too small."""
     radius: Literal["corrected", "paper"] = "corrected"
-    """Size of the version space."""
+    """Formula of z, the radius of the version space: corrected or paper."""
     largest: float = 1.0
-    """G, a bound on the norm of predictions; only the paper's radius uses it."""
+    """G: bound on the norm of predictions, used by the paper's radius only."""
 
     def __post_init__(self):
         require_positive(self, "noise")
         require_probability(self, "delta")
         require_at_least(self, 0, "largest")
         if len(self.parameters) == 0:
-            raise ValueError("a finite class needs at least one member, but parameters has no row")
+            raise ValueError(
+                "parameters has no rows, but a finite class needs at least one member; give one "
+                "row per member"
+            )
         if self.radius not in ("corrected", "paper"):
             raise ValueError(f"radius is {self.radius!r}, but must be 'corrected' or 'paper'")
 

@@ -1,25 +1,27 @@
-"""Gaussian process dynamics (the paper refers to them beside KNRs), one process per dimension.
+"""Gaussian process dynamics (the paper mentions them beside KNRs), one process per dimension.
 
     P̂(·|s, a) = N(μ(s, a), noise² I),   μ(x) = k(x)ᵀ(K + noise² I)⁻¹ Y
     s²(x)     = k(x, x) − k(x)ᵀ(K + noise² I)⁻¹ k(x)
     σ(s, a)   = β s(s, a)/noise
     β         = √S · (bound + √(2 ln(S/δ) + ln det(I + K/noise²)))
 
-In single precision s² is computed as what it is the least value of,
+In single precision s² is computed as a minimum over w,
 
     s²(x) ≤ ‖φ(x) − Σ wᵢφ(xᵢ)‖² + noise²‖w‖²,   equal at w = (K + noise² I)⁻¹k(x),
 
-so that rounding in w can only enlarge it, plus what rounding may take from the first term.
+so that rounding errors in w can only make it larger; a bound on the rounding error of the first
+term is added.
 
-β is the usual self-normalised bound, once for each of S dimensions: it holds where each has norm
-at most `bound` in the kernel's space and Gaussian noise of that deviation.
+β is the usual self-normalised bound, once for each of S dimensions. It holds if each dimension of
+the true dynamics has norm at most `bound` in the kernel's space and Gaussian noise of that standard
+deviation.
 
-**The switch.** Up to `capacity` transitions all of this is exact. With more than that, both μ and s
-come from ridge regression on the kernel's features φ with ridge noise², which has taken in every
-transition since the first: the same formulas, since s² = noise²·‖φ‖² in Σ⁻¹ and the determinants
-agree, for the kernel φ(x)·φ(y). For polynomial kernels that is the same kernel; for the RBF kernel
-random Fourier features only approximate it, and β then covers functions that are linear in φ.
-Either form costs the same however many transitions came.
+**More than `capacity` transitions.** Up to `capacity` transitions all of this is exact. Beyond,
+μ and s come from a ridge regression on the kernel's features φ with ridge noise², which contains
+every transition since the first. The formulas agree for the kernel φ(x)·φ(y), since
+s² = noise²·‖φ‖² in Σ⁻¹ and the determinants are equal. For polynomial features that is the same
+kernel. For the RBF kernel random Fourier features are an approximation, and β then covers functions
+that are linear in φ. In both forms the cost of a fit does not grow with the data.
 
 Shapes: C capacity, n inputs, S states, D features.
 """
@@ -32,17 +34,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ilfo.common.pytrees import where
-from ilfo.common.validation import require_at_least, require_positive, require_probability
-from ilfo.dynamics.base import Calibrated, CalibratedDynamics
-from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
-from ilfo.dynamics.knr import Scales
+from ilfo.common.validation import require_at_least
+from ilfo.dynamics.base import Calibrated
+from ilfo.dynamics.features import FittedFeatures
 from ilfo.dynamics.ridge import Ridge
+from ilfo.dynamics.scales import CalibratedRegression, Scales
 
 ROUNDING = 2.0**-24
-"""Of a number in single precision, relative."""
+"""Relative rounding error of a number in single precision."""
 
 
 class GP(Calibrated):
+    """The fitted model."""
+
     scales: Scales
     features: FittedFeatures
     inputs: Float[Array, "C n"]
@@ -56,7 +60,7 @@ class GP(Calibrated):
     weights: Float[Array, "D S"]
     feature_inverse_root: Float[Array, "D D"]
     exact: Bool[Array, ""]
-    """Not more transitions came than the exact form has room for."""
+    """There are at most `capacity` transitions so far."""
     beta: Float[Array, ""]
     noise: Float[Array, ""]
 
@@ -73,8 +77,8 @@ class GP(Calibrated):
         noise = self.noise * self.scales.outputs.scale * jax.random.normal(key, state.shape)
         return self.mean(state, action) + noise
 
-    def deviation(self, state: Float[Array, " S"], action: Array) -> Float[Array, ""]:
-        """s(s, a), the same for every dimension."""
+    def standard_deviation(self, state: Float[Array, " S"], action: Array) -> Float[Array, ""]:
+        """s(s, a): the posterior standard deviation of the mean, equal in all dimensions."""
         x = self.scales.input(state, action)
 
         def exact():
@@ -91,7 +95,7 @@ class GP(Calibrated):
         return jax.lax.cond(self.exact, exact, by_features)
 
     def uncertainty(self, state, action):
-        return self.beta * self.deviation(state, action) / self.noise
+        return self.beta * self.standard_deviation(state, action) / self.noise
 
     def _to_data(self, x: Float[Array, " n"]) -> Float[Array, " C"]:
         near = jax.vmap(lambda y: self.features.kernel(x, y))(self.inputs)
@@ -105,41 +109,26 @@ class GPState(eqx.Module):
     seen: Int[Array, ""]
 
 
-class GPDynamics(CalibratedDynamics):
-    features: AbstractFeatures = RandomFourier()
-    """The kernel, and the features that stand for it beyond the capacity."""
-    capacity: int = 1000
-    """Up to so many transitions the process is exact; with more, features stand for the kernel."""
+class GPDynamics(CalibratedRegression):
+    """Hyper-parameters of the Gaussian process."""
+
     noise: float = 0.05
     """Standard deviation of the true dynamics' noise, in the units of scaled differences."""
+    capacity: int = 1000
+    """Number of transitions up to which the process is exact; beyond, it uses the features."""
     bound: float = 1.0
     """Bound on the norm of each dimension's dynamics in the kernel's space, in β."""
-    delta: float = 0.1
-    """Probability with which the uncertainty may be too small."""
-    beta: float | None = None
-    """A β of your own; by default the usual bound."""
-    scaled: bool = True
-    """Inputs and differences in the units of the first collection; otherwise the process sees
-    states and actions as they are and predicts the next state."""
 
     def __post_init__(self):
-        require_positive(self, "noise")
-        require_probability(self, "delta")
+        self.check_settings()
         require_at_least(self, 1, "capacity")
         require_at_least(self, 0, "bound")
         if isinstance(self.noise, int | float) and self.noise**2 < self.capacity * ROUNDING:
             raise ValueError(
                 f"GPDynamics.noise is {self.noise}, but single precision needs at least "
                 f"{math.sqrt(self.capacity * ROUNDING):.2g} for a capacity of {self.capacity}; "
-                "choose a smaller capacity"
+                "choose a smaller capacity or more noise"
             )
-        if self.beta is not None:
-            require_at_least(self, 0, "beta")
-        if self.scaled and isinstance(self.features, OneHot):
-            raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
-
-    def check_states(self, states):
-        self.features.check_states(states)
 
     def init(self, state_dim, actions, *, key):
         features = self.features.init(state_dim, actions, key=key)
@@ -160,7 +149,7 @@ class GPDynamics(CalibratedDynamics):
         inputs = state.model.inputs.at[slot].set(x, mode="drop")
         targets = state.targets.at[slot].set(y, mode="drop")
         regression = state.regression.update(jax.vmap(features)(x), y)
-        # counted no further than the switch: an integer that grew for ever would overflow
+        # not counted beyond capacity + 1: the integer would overflow in a long run
         seen = jnp.minimum(state.seen + x.shape[0], self.capacity + 1)
         model = self._model(scales, features, inputs, targets, regression, seen)
         predicted = jax.vmap(model.mean)(new.state, new.action)

@@ -1,13 +1,13 @@
-"""Inverse dynamics: which action led from one state to the next (for BC-O).
+"""Inverse dynamics: predicts the action from a state and the next state (for BC-O).
 
-    q(a | s, s'):  a softmax over numbered actions,
+    q(a | s, s'):  a softmax over discrete actions,
                    or N(μ(s, s'), diag σ²(s, s')) on [-1, 1]^A
     minimise  - E log q(a | s, s')   over the agent's own transitions
 
-The network sees the state and the normalised change of state. Where several actions lead to the
-same state, q says so: its confidence is low. Every tenth place of the buffer is never trained on
-and tells how accurate q is: the share of actions that are met, or for a Box the explained share
-of their variance.
+The network's inputs are the normalised state and the normalised change of state. If several
+actions lead to the same next state, the confidence of q is low. Every tenth slot of the replay
+buffer is held out and measures accuracy: the share of correct actions, or for Box actions the
+explained share of their variance.
 """
 
 from typing import Any
@@ -27,22 +27,23 @@ from ilfo.policies.base import AbstractDistribution, Categorical, Gaussian
 
 LOG_STD = (-5.0, 2.0)
 HELD_OUT = 10
-"""One place in so many of the buffer is kept aside."""
+"""One in HELD_OUT slots of the replay buffer is held out."""
 
 
 class Inverse(eqx.Module):
-    """A fitted model."""
+    """The fitted model."""
 
     network: MLP
     actions: ActionSpace
     states: Normaliser
     changes: Normaliser
     spread: Float[Array, " A"]
-    """Standard deviation of the actions in the data: 1 where they are numbered."""
+    """Standard deviation of the actions in the data; 1 for discrete actions."""
 
     def distribution(
         self, state: Float[Array, " S"], next_state: Float[Array, " S"]
     ) -> AbstractDistribution:
+        """q(·|s, s')."""
         x = jnp.concatenate([self.states(state), self.changes(next_state - state)])
         out = self.network(jax.lax.stop_gradient(x))
         if isinstance(self.actions, DiscreteActions):
@@ -51,14 +52,14 @@ class Inverse(eqx.Module):
         return Gaussian(mean, jnp.clip(log_std, *LOG_STD))
 
     def infer(self, state: Float[Array, " S"], next_state: Float[Array, " S"]) -> Array:
-        """The most likely action, one that can be executed."""
+        """The most likely action, clipped to the action space."""
         return self.actions.execute(self.distribution(state, next_state).mode())
 
     def confidence(
         self, state: Float[Array, " S"], next_state: Float[Array, " S"]
     ) -> Float[Array, ""]:
-        """Between 0 and 1: the probability of the inferred action; for a Box, the share of the
-        actions' variance that knowing both states removes."""
+        """Between 0 and 1: the probability of the inferred action; for Box actions, the share of
+        their variance that q explains."""
         distribution = self.distribution(state, next_state)
         if isinstance(distribution, Categorical):
             return jax.nn.softmax(distribution.logits).max()
@@ -73,20 +74,23 @@ class InverseState(eqx.Module):
 
 
 class InverseDynamics(eqx.Module):
+    """Hyper-parameters of the inverse model."""
+
     width: int = 64
     """Units in each hidden layer."""
     depth: int = 2
-    """Hidden layers."""
+    """Number of hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
-    """How the network is fitted."""
+    """Optimiser of the network."""
     plan: training.Passes = training.Passes(passes=10, batch_size=256)
-    """Passes over the buffer per fit."""
+    """Passes over the replay buffer and batch size per fit."""
 
     def __post_init__(self):
         require_at_least(self, 1, "width")
         require_at_least(self, 0, "depth")
 
     def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> InverseState:
+        """An untrained model."""
         size = actions.encoded_dim
         outputs = size if isinstance(actions, DiscreteActions) else 2 * size
         network = mlp(2 * state_dim, outputs, self.width, self.depth, key=key)
@@ -96,7 +100,7 @@ class InverseDynamics(eqx.Module):
         return InverseState(model, optimiser)
 
     def fit(self, state: InverseState, buffer: Buffer, *, key: Array) -> tuple[InverseState, Log]:
-        """Scales follow the buffer; the weights go on from where they were."""
+        """Recompute the normalisation from the replay buffer and continue training the network."""
         seen, old = buffer.recent.items, state.model
         aside = buffer.recent.valid & (jnp.arange(buffer.recent.capacity) % HELD_OUT == 0)
         trained = buffer.recent.valid & ~aside
@@ -119,8 +123,7 @@ class InverseDynamics(eqx.Module):
             old.network,
             state.optimiser,
             self.optimiser.build(),
-            seen,
-            trained,
+            training.Dataset(seen, trained),
             self.plan,
             key=key,
         )
@@ -135,7 +138,7 @@ class InverseDynamics(eqx.Module):
 
 
 def accuracy(model: Inverse, transitions: Transition, valid: Bool[Array, " n"]) -> Float[Array, ""]:
-    """Share of the numbered actions that are inferred, or R² of those of a Box."""
+    """Share of discrete actions that are inferred correctly, or R² of Box actions."""
     inferred = jax.vmap(model.infer)(transitions.state, transitions.next_state)
     count = jnp.maximum(valid.sum(), 1)
     if isinstance(model.actions, DiscreteActions):

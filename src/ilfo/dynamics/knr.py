@@ -4,10 +4,10 @@
     σ_t(s, a)   = β_t/noise · ‖φ(s, a)‖ in Σ_t⁻¹,   Σ_t = ridge·I + sum of φφᵀ from step 0 on
     β_t²        = 2·ridge·‖W*‖² + 8·noise²·(S ln 5 + 2 ln(t²/δ) + ln 4 + ln det Σ_t/det(ridge·I))
 
-Calibrated where the true dynamics are W*φ(s, a) plus Gaussian noise of that deviation. With
-`scaled`, φ sees inputs and W* predicts differences in the units of the first collection; total
-variation does not depend on units. Only new transitions are taken in, so that a fit costs the same
-however many came before. Shapes: S states, D features.
+Calibrated if the true dynamics are W*φ(s, a) plus Gaussian noise of that standard deviation. With
+`scaled`, inputs and differences of states have the units of the first iteration's transitions;
+total variation does not depend on units. A fit adds only the new transitions to the regression, so
+its cost does not grow with the data. Shapes: S states, D features.
 """
 
 import math
@@ -18,47 +18,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ilfo.common.pytrees import where
-from ilfo.common.spaces import ActionSpace
-from ilfo.common.types import Normaliser, Transition
-from ilfo.common.validation import require_at_least, require_positive, require_probability
-from ilfo.dynamics.base import Calibrated, CalibratedDynamics
-from ilfo.dynamics.features import AbstractFeatures, FittedFeatures, OneHot, RandomFourier
+from ilfo.common.validation import require_at_least, require_positive
+from ilfo.dynamics.base import Calibrated
+from ilfo.dynamics.features import FittedFeatures
 from ilfo.dynamics.ridge import Ridge
-
-
-class Scales(eqx.Module):
-    """Units in which a step is given to a regression and taken from it."""
-
-    actions: ActionSpace
-    inputs: Normaliser
-    outputs: Normaliser
-    relative: bool
-    """The regression predicts differences."""
-
-    @staticmethod
-    def identity(state_dim: int, actions: ActionSpace, relative: bool) -> "Scales":
-        inputs = Normaliser.identity(state_dim + actions.encoded_dim)
-        return Scales(actions, inputs, Normaliser.identity(state_dim), relative)
-
-    def fitted(self, new: Transition) -> "Scales":
-        every = jnp.ones(new.state.shape[0])
-        x = jnp.concatenate([new.state, jax.vmap(self.actions.encode)(new.action)], -1)
-        differences = Normaliser.fit(new.next_state - new.state, every, floor=1e-6)
-        return Scales(self.actions, Normaliser.fit(x, every), differences, self.relative)
-
-    def input(self, state: Float[Array, " S"], action: Array) -> Float[Array, " n"]:
-        return self.inputs(jnp.concatenate([state, self.actions.encode(action)]))
-
-    def target(self, step: Transition) -> Float[Array, "*n S"]:
-        moved = step.next_state - step.state if self.relative else step.next_state
-        return self.outputs(moved)
-
-    def next_state(self, state: Float[Array, " S"], output: Float[Array, " S"]):
-        moved = self.outputs.inverse(output)
-        return state + moved if self.relative else moved
+from ilfo.dynamics.scales import CalibratedRegression, Scales
 
 
 class KNR(Calibrated):
+    """The fitted model."""
+
     scales: Scales
     features: FittedFeatures
     weights: Float[Array, "D S"]
@@ -89,34 +58,18 @@ class KNRState(eqx.Module):
     fits: Int[Array, ""]
 
 
-class KNRDynamics(CalibratedDynamics):
-    features: AbstractFeatures = RandomFourier()
-    """φ: RandomFourier, Polynomial or OneHot."""
+class KNRDynamics(CalibratedRegression):
+    """Hyper-parameters of the KNR."""
+
     ridge: float = 0.01
-    """λ in Σ and β."""
-    noise: float = 0.01
-    """Standard deviation of the true dynamics' noise, in the units of scaled differences."""
+    """Ridge of the regression, in Σ and β."""
     weight_bound: float = 1.0
     """Bound on the spectral norm of W*, in β."""
-    delta: float = 0.1
-    """Probability with which the uncertainty may be too small."""
-    beta: float | None = None
-    """A β of your own; by default the paper's."""
-    scaled: bool = True
-    """Inputs and differences in the units of the first collection; otherwise φ sees states and
-    actions as they are and W* predicts the next state."""
 
     def __post_init__(self):
-        require_positive(self, "ridge", "noise")
-        require_probability(self, "delta")
+        self.check_settings()
+        require_positive(self, "ridge")
         require_at_least(self, 0, "weight_bound")
-        if self.beta is not None:
-            require_at_least(self, 0, "beta")
-        if self.scaled and isinstance(self.features, OneHot):
-            raise ValueError("OneHot features tell states by their largest entry: set scaled=false")
-
-    def check_states(self, states):
-        self.features.check_states(states)
 
     def init(self, state_dim, actions, *, key):
         features = self.features.init(state_dim, actions, key=key)

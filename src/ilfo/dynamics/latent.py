@@ -1,12 +1,12 @@
-"""Latent actions that explain what an expert did (ILPO; Edwards et al., 2019).
+"""Latent actions that explain demonstrated changes of state (ILPO; Edwards et al., 2019).
 
-    g(s, z):  the change of state that latent action z brings about, z = 1 … Z
-    π(z|s):   how likely the expert is to take it
-    minimise  E min_z ‖Δ - g(s, z)‖²            over g   (every change has a latent cause)
-            + E ‖Δ - Σ_z π(z|s) g(s, z)‖²       over π   (and the policy chooses the causes)
+    g(s, z):  predicted change of state for latent action z, z = 1 … Z
+    π(z|s):   probability that the expert takes it
+    minimise  E min_z ‖Δ - g(s, z)‖²            over g
+            + E ‖Δ - Σ_z π(z|s) g(s, z)‖²       over π
 
 Δ is the normalised change of state. The minimum is relaxed: a small share of the loss is the mean
-over all z, without which a latent action that never wins would never be moved.
+over all z. Without it, a latent action that never attains the minimum would never be trained.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
 
 
 class Latent(eqx.Module):
-    """A fitted model."""
+    """The fitted model."""
 
     network: MLP
     policy: CategoricalMLP
@@ -34,12 +34,12 @@ class Latent(eqx.Module):
     count: int
 
     def effects(self, state: Float[Array, " S"]) -> Float[Array, "Z S"]:
-        """The normalised change that each latent action brings about."""
+        """The predicted normalised change of state for each latent action."""
         x = jax.lax.stop_gradient(self.policy.normaliser)(state)
         return jax.vmap(lambda z: self.network(jnp.concatenate([x, z])))(jnp.eye(self.count))
 
     def explain(self, state: Float[Array, " S"], next_state: Float[Array, " S"]) -> Int[Array, ""]:
-        """The latent action that comes nearest to what happened."""
+        """The latent action whose predicted change is closest to the observed one."""
         change = self.changes(next_state - state)
         distance = ((self.effects(state) - change) ** 2).sum(-1)
         return jnp.argmin(distance).astype(jnp.int32)
@@ -51,18 +51,20 @@ class LatentState(eqx.Module):
 
 
 class LatentDynamics(eqx.Module):
+    """Hyper-parameters of the latent-action model."""
+
     latents: int | None = None
-    """Latent actions; as many as the environment has actions where none are given."""
+    """Number of latent actions; None takes the environment's number of actions."""
     width: int = 64
     """Units in each hidden layer."""
     depth: int = 2
-    """Hidden layers."""
+    """Number of hidden layers."""
     relax: float = 0.05
     """Share of the mean over all latent actions in the loss; 0 is the minimum alone."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
-    """How both networks are fitted."""
+    """Optimiser of both networks."""
     plan: training.Passes = training.Passes(passes=200, batch_size=128)
-    """Passes over the demonstrations."""
+    """Passes over the demonstrations and batch size."""
 
     def __post_init__(self):
         require_at_least(self, 1, "width")
@@ -72,12 +74,13 @@ class LatentDynamics(eqx.Module):
             require_at_least(self, 1, "latents")
 
     def count(self, actions: DiscreteActions) -> int:
+        """Z."""
         return actions.count if self.latents is None else self.latents
 
     def init(
         self, steps: Float[Array, "n 2 S"], actions: DiscreteActions, *, key: Array
     ) -> LatentState:
-        """`steps` are demonstrated (before, after): they set the scales."""
+        """An untrained model; demonstrated `steps` (state, next state) set its normalisation."""
         network_key, policy_key = jax.random.split(key)
         dim, count, ones = steps.shape[-1], self.count(actions), jnp.ones(steps.shape[0])
         states = Normaliser.fit(steps[:, 0], ones)
@@ -94,21 +97,21 @@ class LatentDynamics(eqx.Module):
     def fit(
         self, state: LatentState, steps: Float[Array, "n 2 S"], *, key: Array
     ) -> tuple[LatentState, Log]:
-        """Both networks, from where they are."""
+        """Continue training both networks on demonstrated steps (state, next state)."""
         valid = jnp.ones(steps.shape[0], bool)
         model, optimiser, loss = training.fit(
             self._loss,
             state.model,
             state.optimiser,
             self.optimiser.build(),
-            steps,
-            valid,
+            training.Dataset(steps, valid),
             self.plan,
             key=key,
         )
         return LatentState(model, optimiser), {"latent_loss": loss}
 
     def loss(self, state: LatentState, steps: Float[Array, "n 2 S"]) -> Float[Array, ""]:
+        """The training loss on demonstrated steps."""
         return self._loss(state.model, steps, jnp.ones(steps.shape[0]))
 
     def _loss(self, model: Latent, steps, weight):

@@ -1,10 +1,10 @@
-"""Ridge regression that takes in rows a portion at a time, at a cost that never grows.
+"""Incremental ridge regression: the cost of an update does not grow with the data.
 
     Σ = ridge·I + Σᵢ φᵢφᵢᵀ = RᵀR        Ŵ = Σ⁻¹ Σᵢ φᵢyᵢᵀ = R⁻¹Z
 
-k new rows enter by a QR decomposition of (R Z) stacked on (Φ Y): O((D + k) D²), whatever came
-before. The root R has the square root of Σ's condition number, which float32 can carry; Σ itself
-loses the ridge beside some ten thousand rows. Shapes: D features, S outputs.
+k new rows are added by a QR decomposition of (R Z) stacked on (Φ Y), in O((D + k) D²). The
+condition number of R is the square root of Σ's, which float32 can represent; in Σ itself the ridge
+would be lost to rounding after some ten thousand rows. Shapes: D features, S outputs.
 """
 
 import math
@@ -16,12 +16,15 @@ from jaxtyping import Array, Float
 
 
 class Ridge(eqx.Module):
+    """The regression's state."""
+
     root: Float[Array, "D D"]
     moments: Float[Array, "D S"]
     ridge: Float[Array, ""]
 
     @staticmethod
     def empty(features: int, outputs: int, ridge: float) -> "Ridge":
+        """Without any rows."""
         return Ridge(
             math.sqrt(ridge) * jnp.eye(features),
             jnp.zeros((features, outputs)),
@@ -29,6 +32,7 @@ class Ridge(eqx.Module):
         )
 
     def update(self, features: Float[Array, "k D"], targets: Float[Array, "k S"]) -> "Ridge":
+        """With k more rows."""
         dim = self.root.shape[0]
         before = jnp.concatenate([self.root, self.moments], 1)
         rows = jnp.concatenate([before, jnp.concatenate([features, targets], 1)])
@@ -37,6 +41,7 @@ class Ridge(eqx.Module):
 
     @property
     def weights(self) -> Float[Array, "D S"]:
+        """Ŵ."""
         return jax.scipy.linalg.solve_triangular(self.root, self.moments)
 
     @property

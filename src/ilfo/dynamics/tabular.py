@@ -1,14 +1,13 @@
-"""Counts of a finite MDP (paper, example 'Discrete MDPs' and its appendix).
+"""Tabular dynamics: transition counts of a finite MDP (paper, example 'Discrete MDPs').
 
     P̂(s'|s, a) = N(s, a, s')/N(s, a), uniform where N = 0
     paper      σ = √(S ln(t² S A/δ) / N)
     weissman   σ = √(2 ln((2^S − 2) π² N² S A/(6δ)) / N)
     σ is at most 2, and 2 where N = 0.
 
-t counts fits. Weissman's inequality with a union over pairs and over N holds at all times whatever
-chooses the actions; the paper's constant is simpler and not always larger. A state is a one-hot
-vector, as gymnasium.wrappers.FlattenObservation makes it; the index of its largest entry counts.
-Shapes: S states, A actions.
+t is the number of fits. Weissman's inequality with a union bound over pairs and over N holds at all
+times, however actions are chosen. The paper's constant is simpler and not always larger. States are
+one-hot vectors, as made by `gymnasium.wrappers.FlattenObservation`. Shapes: S states, A actions.
 """
 
 import math
@@ -21,12 +20,14 @@ from jaxtyping import Array, Float, Int
 
 from ilfo.common.validation import require_probability
 from ilfo.dynamics.base import Calibrated, CalibratedDynamics
-from ilfo.dynamics.features import numbered, require_one_hot
+from ilfo.dynamics.features import count_actions, require_one_hot
 
 Form = Literal["paper", "weissman"]
 
 
 class Tabular(Calibrated):
+    """The fitted model."""
+
     counts: Int[Array, "S A S"]
     fits: Int[Array, ""]
     delta: float
@@ -34,12 +35,12 @@ class Tabular(Calibrated):
 
     @property
     def transitions(self) -> Float[Array, "S A S"]:
-        """P̂ as a whole."""
+        """P̂ for every pair (s, a)."""
         return jax.vmap(jax.vmap(self._probabilities))(self.counts)
 
     @property
     def widths(self) -> Float[Array, "S A"]:
-        """min(σ, 2) of every pair."""
+        """min(σ, 2) for every pair (s, a)."""
         return jax.vmap(jax.vmap(self._width))(self.counts.sum(-1))
 
     def mean(self, state, action):
@@ -74,10 +75,12 @@ class TabularState(eqx.Module):
 
 
 class TabularDynamics(CalibratedDynamics):
+    """Hyper-parameters of the tabular model."""
+
     delta: float = 0.1
     """Probability with which the uncertainty may be too small."""
     form: Form = "paper"
-    """Constants of the uncertainty: paper or weissman."""
+    """Formula of the uncertainty: paper or weissman."""
 
     def __post_init__(self):
         require_probability(self, "delta")
@@ -88,7 +91,7 @@ class TabularDynamics(CalibratedDynamics):
         require_one_hot(states)
 
     def init(self, state_dim, actions, *, key):
-        counts = jnp.zeros((state_dim, numbered(actions), state_dim), jnp.int32)
+        counts = jnp.zeros((state_dim, count_actions(actions), state_dim), jnp.int32)
         return TabularState(Tabular(counts, jnp.zeros((), jnp.int32), self.delta, self.form))
 
     def fit(self, state, new, buffer, *, key):

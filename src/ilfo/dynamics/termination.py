@@ -1,8 +1,8 @@
-"""What ends an episode inside the model: a known rule, a learned one, or nothing.
+"""Termination of imagined episodes: by a known function, a learned classifier, or never.
 
-A learned rule is a component of its own rather than a head of the ensemble: it then serves every
-dynamics model and can be fitted on batches that hold endings and ordinary steps in equal parts.
-It judges the state that was reached, (s, a, s') ↦ s' , because that is where environments decide.
+A rule decides by the next state s' alone, as environments usually do. The learned classifier is a
+component of its own rather than a head of the ensemble: it works with every dynamics model, and
+terminal and other steps have the same total weight in its loss.
 """
 
 import abc
@@ -27,17 +27,23 @@ class AbstractRule(eqx.Module):
     """A fitted rule."""
 
     @abc.abstractmethod
-    def __call__(self, next_state: Float[Array, " S"]) -> Bool[Array, ""]: ...
+    def __call__(self, next_state: Float[Array, " S"]) -> Bool[Array, ""]:
+        """Whether the episode ends in this state."""
 
 
 class AbstractTermination(eqx.Module):
-    """State of `init` and `fit`: a pytree with a field `rule`."""
+    """How imagined episodes end.
+
+    `init` and `fit` return a state: a pytree with a field `rule`, the fitted `AbstractRule`.
+    """
 
     @abc.abstractmethod
-    def init(self, state_dim: int, *, key: Array) -> Any: ...
+    def init(self, state_dim: int, *, key: Array) -> Any:
+        """The state before any data."""
 
     @abc.abstractmethod
-    def fit(self, state: Any, buffer: Buffer, *, key: Array) -> tuple[Any, Log]: ...
+    def fit(self, state: Any, buffer: Buffer, *, key: Array) -> tuple[Any, Log]:
+        """Fit to the replay buffer; returns the new state and a log."""
 
 
 class FixedRule(AbstractRule):
@@ -52,7 +58,7 @@ class FixedState(eqx.Module):
 
 
 class KnownTermination(AbstractTermination):
-    """A pure JAX function of the state reached."""
+    """The environment's own rule, as a pure JAX function of the next state."""
 
     function: Callable[[Array], Array]
 
@@ -68,7 +74,7 @@ def _never(next_state: Array) -> Array:
 
 
 class NoTermination(AbstractTermination):
-    """Imagined trajectories run to the horizon."""
+    """Imagined episodes never terminate; they run to the horizon."""
 
     def init(self, state_dim, *, key):
         return FixedState(FixedRule(_never))
@@ -81,9 +87,10 @@ class ClassifierRule(AbstractRule):
     networks: MLP
     inputs: Normaliser
     margin: Float[Array, ""]
-    """Logit above which the mean vote ends the episode; out of reach before the first ending."""
+    """Mean logit above which the episode ends; out of reach until a terminal step was seen."""
 
     def logit(self, next_state: Float[Array, " S"]) -> Float[Array, ""]:
+        """Mean over the classifiers."""
         x = self.inputs(next_state)
         return eqx.filter_vmap(lambda network: network(x))(self.networks).mean()
 
@@ -91,24 +98,24 @@ class ClassifierRule(AbstractRule):
         return self.logit(next_state) > self.margin
 
 
-class ClassifierState(eqx.Module):
+class LearnedTerminationState(eqx.Module):
     rule: ClassifierRule
     optimiser: Any
 
 
 class LearnedTermination(AbstractTermination):
-    """A small ensemble of classifiers, fitted on endings and ordinary steps in equal weight."""
+    """A small ensemble of classifiers; terminal and other steps have the same total weight."""
 
     members: int = 2
-    """Classifiers whose logits are averaged."""
+    """Number of classifiers whose logits are averaged."""
     width: int = 64
     """Units in each of the two hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
-    """How the classifiers are fitted."""
+    """Optimiser of the classifiers."""
     plan: training.Passes = training.Passes(passes=5, batch_size=256)
-    """Passes over the buffer, endings included, per fit."""
+    """Passes over the replay buffer and its terminal steps, and batch size, per fit."""
     odds: float = 10.0
-    """An imagined state is terminal when the balanced odds of that exceed this."""
+    """An imagined state is terminal if its odds, with classes weighted equally, exceed this."""
 
     def __post_init__(self):
         require_positive(self, "odds")
@@ -124,7 +131,7 @@ class LearnedTermination(AbstractTermination):
         rule = ClassifierRule(
             networks, Normaliser.identity(state_dim), jnp.array(OUT_OF_REACH, jnp.float32)
         )
-        return ClassifierState(rule, optimiser)
+        return LearnedTerminationState(rule, optimiser)
 
     def fit(self, state, buffer, *, key):
         recent, endings = buffer.recent, buffer.endings
@@ -132,20 +139,20 @@ class LearnedTermination(AbstractTermination):
         ending = jnp.concatenate([recent.items.terminal, jnp.ones(endings.capacity, bool)])
         valid = jnp.concatenate([recent.valid, endings.valid])
         inputs = Normaliser.fit(x, valid.astype(jnp.float32))
-        data = (inputs(x), ending, _balance(ending, valid))
+        data = training.Dataset((inputs(x), ending, _balance(ending, valid)), valid)
         networks, optimiser, losses = eqx.filter_vmap(
             lambda network, opt, k: training.fit(
-                _cross_entropy, network, opt, self.optimiser.build(), data, valid, self.plan, key=k
+                _cross_entropy, network, opt, self.optimiser.build(), data, self.plan, key=k
             )
         )(state.rule.networks, state.optimiser, jax.random.split(key, self.members))
         seen = (ending & valid).any()
         margin = jnp.where(seen, jnp.log(self.odds), OUT_OF_REACH).astype(jnp.float32)
         rule = ClassifierRule(networks, inputs, margin)
-        return ClassifierState(rule, optimiser), {"termination_loss": losses.mean()}
+        return LearnedTerminationState(rule, optimiser), {"termination_loss": losses.mean()}
 
 
 def _balance(ending, valid):
-    """Weights that give the two classes equal mass and average one."""
+    """Weights that give the two classes equal total weight, with mean 1."""
     share = (ending & valid).sum() / jnp.maximum(valid.sum(), 1)
     weigh = lambda p: 0.5 / jnp.maximum(p, 1e-3)
     return jnp.where(ending, weigh(share), weigh(1 - share))

@@ -1,4 +1,4 @@
-"""CartPole whose every step is disturbed."""
+"""CartPole with noisy dynamics."""
 
 from typing import Any
 
@@ -9,8 +9,10 @@ from ilfo.environments.endings import cartpole_ends
 
 
 class StochasticCartPole(CartPoleEnv):
-    """Gaussian noise on all four dimensions after every step, drawn from the environment's own
-    generator; whether the episode ends is judged after it."""
+    """CartPole with Gaussian noise added to all four dimensions after every step.
+
+    The noise comes from the environment's own generator. Termination is decided after adding it.
+    """
 
     def __init__(self, noise: float = 0.03, render_mode: str | None = None):
         super().__init__(render_mode=render_mode)

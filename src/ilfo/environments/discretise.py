@@ -1,4 +1,4 @@
-"""Box actions from a grid, for methods and papers that need numbered ones."""
+"""Discrete actions from a grid over a Box, for methods that need discrete actions."""
 
 import itertools
 import operator
@@ -10,13 +10,15 @@ import numpy as np
 
 
 class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
-    """Number the points of an evenly spaced grid over a bounded Box, its corners included.
+    """Replaces a bounded Box of actions by the points of an evenly spaced grid over it.
+
+    The grid includes the corners of the Box.
 
     **Arguments**
 
-    - `env`: with a bounded Box of actions.
-    - `bins`: points per dimension, one number for all or one for each; a single point is the
-      middle.
+    - `env`: an environment with a bounded Box of actions.
+    - `bins`: points per dimension, one number for all dimensions or one for each; a single point
+      is the middle.
     """
 
     def __init__(self, env: gym.Env, bins: int | Sequence[int]):
@@ -27,12 +29,12 @@ class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
             raise ValueError(f"action space is {box}, but only a bounded Box can be discretised")
         low, high = box.low.ravel(), box.high.ravel()
         try:
-            counts = [operator.index(each) for each in np.broadcast_to(bins, low.shape).tolist()]
+            counts = [operator.index(count) for count in np.broadcast_to(bins, low.shape).tolist()]
         except (TypeError, ValueError):
             counts = []
         if len(counts) != len(low) or min(counts) < 1 or np.asarray(bins).dtype == bool:
             raise ValueError(
-                f"bins is {bins}, but must be a positive number, or one for each of the "
+                f"bins is {bins}, but must be a positive integer, or one for each of the "
                 f"{len(low)} dimensions of the action"
             )
         axes = [
@@ -41,17 +43,18 @@ class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
         ]
         grid = np.array(list(itertools.product(*axes)))
         self.points = grid.reshape(-1, *box.shape).astype(box.dtype)
-        """What each number stands for."""
+        """The Box action of each discrete action."""
         self.action_space = gym.spaces.Discrete(len(self.points))
 
     def action(self, action: int) -> np.ndarray:
+        """The Box action of a discrete action."""
         if not self.action_space.contains(action):
             raise ValueError(f"the action is {action!r}, but must be one of {self.action_space}")
         return self.points[action]
 
 
 def make_reacher(bins: int = 5, **rendering: Any) -> gym.Env:
-    """Reacher-v5 (ten observations, Gymnasium's reward) with `bins` torques per joint."""
+    """Gymnasium's Reacher-v5 with `bins` discrete torques per joint."""
     from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
 
     return Discretise(ReacherEnv(**rendering), bins)

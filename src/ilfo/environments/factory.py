@@ -1,4 +1,4 @@
-"""Any Gymnasium environment, as something that can be made as often as streams are needed."""
+"""Making copies of any Gymnasium environment, one for each parallel stream."""
 
 import importlib
 from collections.abc import Callable
@@ -8,26 +8,33 @@ from typing import TypeAlias
 import gymnasium as gym
 
 Environment: TypeAlias = str | gym.Env | Callable[[], gym.Env]
-"""A registered id, an environment that knows its own spec, or a function that makes one."""
+"""A registered id, an environment made by `gymnasium.make`, or a function that makes one."""
 
 
 @dataclass(frozen=True)
 class Factory:
-    """Makes copies of one environment, each with the horizon as its time limit."""
+    """Makes copies of one environment, with the horizon as their time limit."""
 
     make: Callable[..., gym.Env]
-    """Keywords go to `gymnasium.make`, e.g. `render_mode="rgb_array"`."""
+    """Makes one copy. Keyword arguments are passed to the environment, e.g.
+    `render_mode="rgb_array"`."""
     name: str
+    """The id, or the class name if it is not registered."""
     horizon: int
+    """Time limit of an episode, in steps."""
     observation_space: gym.Space
     action_space: gym.Space
 
     def make_many(self, count: int) -> list[gym.Env]:
+        """Makes `count` copies."""
         return [self.make() for _ in range(count)]
 
 
 def factory(environment: Environment, horizon: int | None = None) -> Factory:
-    """`horizon` replaces the environment's own time limit, and is needed where it has none."""
+    """A factory of copies of `environment`.
+
+    `horizon` replaces the environment's own time limit, and is required if it has none.
+    """
     if horizon is not None and (isinstance(horizon, bool) or horizon < 1):
         raise ValueError(f"horizon is {horizon}, but must be a positive number of steps")
     make = _maker(environment, horizon)
@@ -37,8 +44,8 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
     limit = horizon or own
     if limit is None:
         raise ValueError(
-            f"{name} has no time limit and no horizon was given; say how many steps an episode "
-            "lasts at most (horizon=..., or --horizon on the command line)"
+            f"{name} has no time limit and no horizon was given; set the maximum number of steps "
+            "of an episode (horizon=..., or --horizon on the command line)"
         )
     spaces = sample.observation_space, sample.action_space
     sample.close()
@@ -54,8 +61,8 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.E
             gym.spec(name)
         except (gym.error.Error, ImportError) as error:
             raise ValueError(f"unknown environment {environment!r}: {error}") from error
-        return lambda **more: gym.make(
-            name, max_episode_steps=horizon, disable_env_checker=True, **more
+        return lambda **kwargs: gym.make(
+            name, max_episode_steps=horizon, disable_env_checker=True, **kwargs
         )
     if isinstance(environment, gym.Env):
         spec = environment.spec
@@ -64,11 +71,11 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.E
                 f"{environment} was not made by gymnasium.make, so it cannot be copied; pass a "
                 "function that makes it instead, e.g. MobILE(lambda: MyEnv(), ...)"
             )
-        return lambda **more: gym.make(
-            spec, max_episode_steps=horizon, disable_env_checker=True, **more
+        return lambda **kwargs: gym.make(
+            spec, max_episode_steps=horizon, disable_env_checker=True, **kwargs
         )
     if callable(environment):
-        return lambda **more: _limited(environment(**more), horizon)
+        return lambda **kwargs: _limited(environment(**kwargs), horizon)
     raise ValueError(
         f"environment is {environment!r}, but must be an id, a gymnasium.Env or a "
         "function that makes one"

@@ -1,7 +1,8 @@
-"""Hopper and Walker2d as the paper has them, and its Swimmer, on current MuJoCo models.
+"""The paper's Hopper, Walker2d and Swimmer, on current MuJoCo models.
 
-An observation of the two runners is what the paper's is: how far the torso moved along x in the
-last step (0 after a reset), joint positions without x, joint velocities times the step's duration.
+As in the paper, an observation of Hopper or Walker2d holds the distance that the torso moved along
+x in the last step (0 after a reset), the joint positions without x, and the joint velocities times
+the duration of a step.
 """
 
 import abc
@@ -20,7 +21,7 @@ GAIN = 2.5
 
 
 class Runner(MujocoEnv):
-    """Reward 2.5 · (v_x + 1 - 0.001 |a|²)."""
+    """Base class of Hopper and Walker2d. The reward is 2.5 · (v_x + 1 - 0.001 |a|²)."""
 
     model_file: ClassVar[str]
     metadata = {  # noqa: RUF012 (as Gymnasium declares it)
@@ -67,6 +68,8 @@ class Runner(MujocoEnv):
 
 
 class Hopper(Runner):
+    """The paper's Hopper."""
+
     model_file = "hopper.xml"
 
     def ends(self, observation):
@@ -74,6 +77,8 @@ class Hopper(Runner):
 
 
 class Walker2d(Runner):
+    """The paper's Walker2d."""
+
     model_file = "walker2d_v5.xml"
 
     def ends(self, observation):
@@ -81,11 +86,11 @@ class Walker2d(Runner):
 
 
 class Swimmer(SwimmerEnv):
-    """Gymnasium's, with the paper's frame skip and its rewards times 2.5."""
+    """Gymnasium's Swimmer with the paper's frame skip and rewards multiplied by 2.5."""
 
     def __init__(self, **rendering: Any):
         super().__init__(frame_skip=FRAME_SKIP, **rendering)
 
     def step(self, action: Any) -> Any:
-        observation, reward, ended, cut, info = super().step(action)
-        return observation, GAIN * reward, ended, cut, info
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, GAIN * reward, terminated, truncated, info

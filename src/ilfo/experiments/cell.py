@@ -1,4 +1,4 @@
-"""One cell of a sweep: what to train, from which demonstrations, and what to measure besides."""
+"""One cell of a sweep: what to train, on which demonstrations, and what to measure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,23 +11,25 @@ from ilfo.runs.launch import RunSpec
 
 @dataclass(frozen=True)
 class Cell:
+    """A training run that is repeated over seeds."""
+
     name: str
     spec: RunSpec
-    """Its `demos` is left out where `record` makes them."""
+    """What to train; its `demos` is None if `record` makes the demonstrations."""
     record: Callable[[], Demonstrations] | None = None
-    """Makes the demonstrations of a cell whose task does not bundle any; always the same ones."""
+    """Makes the demonstrations if the task has no bundled ones; always returns the same."""
     measure: Callable[[np.ndarray], float] | None = None
-    """Of an episode's states: a number that the return does not show, the smaller the better."""
+    """An additional metric, a function of an episode's states (n, S); smaller is better."""
     every: int = 1
-    """The true return is measured after every that many iterations."""
+    """The return is evaluated every `every` iterations."""
     home: str | None = None
-    """The sweep that runs it and keeps its results, where that is another than the one that lists
-    it."""
+    """The sweep that runs the cell and keeps its results; None for the sweep that lists it."""
 
     def kept_in(self, sweep: str) -> str:
-        """The sweep that has its results, when `sweep` lists it."""
+        """The sweep that keeps the results of this cell, which `sweep` lists."""
         return self.home or sweep
 
     @property
     def seeds(self) -> range:
+        """Seeds of the cell."""
         return range(self.spec.first_seed, self.spec.first_seed + self.spec.seeds)

@@ -1,4 +1,4 @@
-"""Do the parts work? What a method logs of them, late in its runs."""
+"""Diagnostics of the components: logged metrics, averaged over the last part of training."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,36 +10,38 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import marked, read_results
 
 LATE = 4
-"""The last one in so many iterations counts."""
+"""The last 1/LATE of the iterations counts."""
 COLUMNS = {
     "MMD": "mmd",
-    "in the model": "imagined_mmd",
+    "imagined MMD": "imagined_mmd",
     "model loss": "model_loss",
     "bonus": "bonus",
     "KL": "kl",
-    "steps accepted": "accepted",
+    "accepted updates": "accepted",
     "critic loss": "critic_loss",
-    "ran away": "runaway_share",
+    "runaway rollouts": "runaway_share",
 }
-"""What is told, and its name in a run's metrics."""
+"""Table headings, and the names of the metrics in result files."""
 
 
 def part_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
-    """A row per cell: means over seeds and over the last quarter of the iterations. Of the MMD of
-    real rollouts and that of the policy in the model, the second is the lower where the model is
-    better to the policy than the world."""
+    """A row per cell: means over seeds and over the last quarter of the iterations.
+
+    `MMD` is that of real rollouts, `imagined MMD` that of rollouts in the model. If the
+    imagined one is lower, the policy imitates better in the model than in the environment.
+    """
     rows: list[tuple[str, ...]] = [("cell", "seeds", *COLUMNS)]
     for cell in cells:
-        found = read_results(results, sweep, cell)
-        if found:
-            means = (_late_mean(found, name) for name in COLUMNS.values())
-            rows.append((marked(cell, found), str(len(found)), *means))
+        records = read_results(results, sweep, cell)
+        if records:
+            means = (_late_mean(records, name) for name in COLUMNS.values())
+            rows.append((marked(cell, records), str(len(records)), *means))
     return rows
 
 
-def _late_mean(found: Sequence[dict[str, Any]], name: str) -> str:
-    """A dash where the method has no such part."""
-    late = [row.get(name) for each in found for row in each["curve"][-_quarter(each) :]]
+def _late_mean(records: Sequence[dict[str, Any]], name: str) -> str:
+    """A dash if the method does not log this metric."""
+    late = [row.get(name) for record in records for row in record["curve"][-_quarter(record) :]]
     known = [value for value in late if value is not None]
     return f"{np.mean(known):.2g}" if known else "-"
 

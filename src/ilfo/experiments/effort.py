@@ -1,4 +1,4 @@
-"""What a score costs: online samples and seconds until the acting policy first has it."""
+"""Effort to reach a score: environment steps and seconds until the policy first has it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,48 +12,50 @@ from ilfo.experiments.results import marked, on_grid, read_results, score_curve
 HEADER = (
     "cell",
     "seeds",
-    "that reach it",
-    "median samples",
+    "seeds that reach it",
+    "median steps",
     "median seconds",
-    "samples of the mean curve",
+    "steps of the mean curve",
     "seconds per iteration",
     "seconds per seed",
-    "GiB",
+    "peak memory (GiB)",
 )
 
 
 def effort_rows(
     sweep: str, cells: Sequence[Cell], results: Path, level: float
 ) -> list[tuple[str, ...]]:
-    """A row per cell: when the greedy score first is at least `level`, seed by seed and for the
-    mean over seeds; what an iteration takes, and a seed as a whole, measuring included; the most
-    memory that any held."""
+    """A row per cell: environment steps and seconds until the greedy score is at least `level`.
+
+    Medians are over seeds; `steps of the mean curve` refers to the mean score over seeds. Then the
+    seconds of an iteration and of a whole seed, evaluation included, and the peak memory.
+    """
     rows: list[tuple[str, ...]] = [HEADER]
     for cell in cells:
-        found = read_results(results, sweep, cell)
-        if not found:
+        records = read_results(results, sweep, cell)
+        if not records:
             continue
-        first = [_first(each, level) for each in found]
-        grid, scores = on_grid([score_curve(each) for each in found])
+        first = [_first(record, level) for record in records]
+        grid, scores = on_grid([score_curve(record) for record in records])
         together = grid[scores.mean(0) >= level]
         rows.append(
             (
-                marked(cell, found),
-                str(len(found)),
+                marked(cell, records),
+                str(len(records)),
                 str(sum(samples < np.inf for samples, _ in first)),
                 *map(_median, zip(*first, strict=True)),
                 f"{together[0]:.0f}" if len(together) else "-",
-                f"{np.median([_per_iteration(each) for each in found]):.2f}",
-                f"{np.median([each['summary']['seconds']['total'] for each in found]):.0f}",
-                _most(each.get("peak_memory") for each in found),
+                f"{np.median([_per_iteration(record) for record in records]):.2f}",
+                f"{np.median([record['summary']['seconds']['total'] for record in records]):.0f}",
+                _most(record.get("peak_memory") for record in records),
             )
         )
     return rows
 
 
 def _first(result: dict[str, Any], level: float) -> tuple[float, float]:
-    """Samples and seconds at the first measured point of the curve that is high enough, infinite
-    where there is none; the seconds are NaN in files that do not hold them yet."""
+    """Environment steps and seconds at the first point of the curve with at least this score;
+    infinite if there is none. Seconds are NaN in old files that do not contain them."""
     measured = [row for row in result["curve"] if row["greedy_return"] is not None]
     for row, (samples, height) in zip(measured, score_curve(result), strict=True):
         if height >= level:
@@ -62,13 +64,13 @@ def _first(result: dict[str, Any], level: float) -> tuple[float, float]:
 
 
 def _median(values: Sequence[float]) -> str:
-    """Over all seeds: a dash where half of them never get there."""
+    """Over all seeds; a dash if half of them never reach the score."""
     median = np.median(values)
     return f"{median:.0f}" if np.isfinite(median) else "-"
 
 
 def _most(memory: Iterable[float | None]) -> str:
-    known = [each for each in memory if each is not None]
+    known = [size for size in memory if size is not None]
     return f"{max(known):.2f}" if known else "-"
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a sweep: learning curves, their running maxima, and a bar per cell."""
+"""Plots of a sweep: learning curves, their running maxima, and a bar per cell."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,20 +12,23 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import best_by_reward, on_grid, read_results, score_curve
 
 PANELS = 3
-"""Side by side in a row."""
+"""Number of panels in a row."""
 BAND = 500
-"""Bootstrap draws per point of a curve."""
+"""Bootstrap samples per point of a curve."""
 
 
 def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> list[Path]:
-    """Write three pictures into a folder and return their paths; nothing is overwritten."""
+    """Write three PNG files to the directory `out` and return their paths; overwrites nothing."""
     groups = _by_task(sweep, cells, results)
     if not groups:
-        raise ValueError(f"{results / sweep} holds no results of these cells yet")
+        raise ValueError(
+            f"{results / sweep} holds no results of these cells yet; run them with "
+            f"`ilfo bench run {sweep}`"
+        )
     paths = [out / f"{sweep}-{name}.png" for name in ("curves", "running-max", "bars")]
     for path in paths:
         if path.exists():
-            raise FileExistsError(f"{path} exists already; choose another folder")
+            raise FileExistsError(f"{path} exists already; choose another directory")
     with needed_from("report", "a picture"):
         import matplotlib
 
@@ -43,10 +46,10 @@ def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> l
         )
         for unused in axes.ravel()[len(groups) :]:
             unused.set_visible(False)
-        for axis, (task, found) in zip(axes.ravel(), groups.items(), strict=False):
+        for axis, (task, cells_of_task) in zip(axes.ravel(), groups.items(), strict=False):
             axis.axhline(1, color="black", linestyle="--", linewidth=1)
             axis.set(title=task)
-            draw(axis, found)
+            draw(axis, cells_of_task)
         figure.savefig(path, dpi=110)
         pyplot.close(figure)
     return paths
@@ -55,37 +58,40 @@ def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> l
 def _by_task(
     sweep: str, cells: Sequence[Cell], results: Path
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Results of each cell that has any, under the task or environment that it learns in."""
+    """Results by task (or environment) and cell, for cells that have any."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell in cells:
-        found = read_results(results, sweep, cell)
-        if found:
+        records = read_results(results, sweep, cell)
+        if records:
             task = cell.spec.task or str(cell.spec.env)
-            groups.setdefault(task, {})[cell.name.removeprefix(f"{task}-")] = found
+            groups.setdefault(task, {})[cell.name.removeprefix(f"{task}-")] = records
     return groups
 
 
-def _draw_curves(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
-    _draw_lines(axis, found, lambda scores: scores, lambda each: each["result"]["greedy_score"])
-    axis.set(xlabel="thousand online samples", ylabel="greedy score")
+def _draw_curves(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
+    _draw_lines(
+        axis, by_cell, lambda scores: scores, lambda record: record["result"]["greedy_score"]
+    )
+    axis.set(xlabel="environment steps (thousands)", ylabel="greedy score")
 
 
-def _draw_running(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
-    _draw_lines(axis, found, lambda scores: np.maximum.accumulate(scores, axis=1), best_by_reward)
-    axis.set(xlabel="thousand online samples", ylabel="best greedy score so far")
+def _draw_running(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
+    _draw_lines(axis, by_cell, lambda scores: np.maximum.accumulate(scores, axis=1), best_by_reward)
+    axis.set(xlabel="environment steps (thousands)", ylabel="best greedy score so far")
 
 
 def _draw_lines(
-    axis: Any, found: dict[str, list[dict[str, Any]]], transform: Any, level: Any
+    axis: Any, by_cell: dict[str, list[dict[str, Any]]], transform: Any, level: Any
 ) -> None:
-    """A curve with its band per cell; a flat line at `level` for a method without samples."""
-    for place, (name, results) in enumerate(found.items()):
-        curves = [curve for curve in map(score_curve, results) if len(curve)]
+    """A curve with its interval per cell; a flat line at `level` for a method without online
+    samples."""
+    for place, (name, records) in enumerate(by_cell.items()):
+        curves = [curve for curve in map(score_curve, records) if len(curve)]
         if not curves:
             continue
         color, label = f"C{place}", f"{name} ({len(curves)})"
         if not any(curve[:, 0].any() for curve in curves):
-            levels = [level(each) for each in results if len(score_curve(each))]
+            levels = [level(record) for record in records if len(score_curve(record))]
             axis.axhline(np.mean(levels), color=color, label=label)
             axis.axhspan(*interval(levels, draws=BAND), alpha=0.2, color=color, linewidth=0)
             continue
@@ -99,12 +105,12 @@ def _draw_lines(
     axis.legend(fontsize="small")
 
 
-def _draw_bars(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
-    for place, (_, results) in enumerate(found.items()):
-        scores = [each["result"]["greedy_score"] for each in results]
+def _draw_bars(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
+    for place, (_, records) in enumerate(by_cell.items()):
+        scores = [record["result"]["greedy_score"] for record in records]
         low, high = interval(scores)
         mean = float(np.mean(scores))
         axis.bar(place, mean, yerr=[[mean - low], [high - mean]], capsize=3)
         axis.plot([place] * len(scores), scores, "k.", markersize=3)
-    axis.set_xticks(range(len(found)), found, rotation=45, ha="right", fontsize="small")
+    axis.set_xticks(range(len(by_cell)), by_cell, rotation=45, ha="right", fontsize="small")
     axis.set(ylabel="score of the chosen policy")

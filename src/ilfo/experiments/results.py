@@ -1,4 +1,4 @@
-"""What result files hold: scores of chosen policies, and learning curves on a common grid."""
+"""Reading result files: scores of chosen policies, learning curves, and stale settings."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,38 +13,43 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
 from ilfo.rollouts.scores import score
 from ilfo.storage import config
+from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
 STALE = "*"
-"""Behind the name of a cell whose results were made with another spec than it has now."""
+"""Marks the name of a cell whose results were recorded with other settings than it has now."""
+REMOVED = {("TRPO", "shortening"): 0.8, ("PPO", "max_gradient"): 0.5}
+"""Settings (class, field) that old result files contain and that are constants now."""
 
 
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
-    """Of every seed that is done."""
+    """The results of every seed of the cell that is done."""
     files = result_files(results, sweep, cell)
     return [json.loads(path.read_text()) for path in files if path.exists()]
 
 
-def marked(cell: Cell, found: Sequence[dict[str, Any]]) -> str:
-    """The cell's name, with a mark where its results are stale."""
-    return cell.name + (STALE if changed(cell, found) else "")
+def marked(cell: Cell, records: Sequence[dict[str, Any]]) -> str:
+    """The cell's name, with a mark if its results are stale."""
+    return cell.name + (STALE if changed(cell, records) else "")
 
 
-def changed(cell: Cell, found: Sequence[dict[str, Any]]) -> set[str]:
-    """Names of what differs between any of the results and what the cell's spec means now: of
-    settings, the budget, the number of demonstrations. A setting that is newer than the result
-    counts unless it is None, which switches it off: nothing else says what held before."""
+def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
+    """Names of settings in which the cell differs from any of its results, including the budget and
+    the number of demonstrations. A setting that is missing in a result counts unless it is None
+    now, since it is unknown which value it stood for."""
     now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
-    names = {name for each in found for name in _differing(each["settings"], now, "")}
-    if any(_other_budget(cell, each) for each in found):
+    names = {
+        name for record in records for name in _differing(up_to_date(record["settings"]), now, "")
+    }
+    if any(_other_budget(cell, record) for record in records):
         names.add("total_timesteps")
-    if any(_other_demonstrations(cell, each) for each in found):
+    if any(_other_demonstrations(cell, record) for record in records):
         names.add("trajectories")
     return names
 
 
 def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
-    """A run ends with the last whole iteration within its budget."""
+    """Whether the budget differs; a run ends with the last whole iteration within its budget."""
     budget, iterations = cell.spec.budget, len(result["curve"])
     if budget is None or not iterations:
         return False
@@ -63,6 +68,9 @@ def _other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
 def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(now, dict):
         for name in sorted(before.keys() | now.keys()):
+            constant = REMOVED.get((str(before.get("type")), name), _ABSENT)
+            if name in before and before[name] == constant:
+                continue
             here = f"{where}.{name}" if where else name
             yield from _differing(before.get(name, _ABSENT), now.get(name, _ABSENT), here)
     elif before != now and (before, now) != (_ABSENT, None):
@@ -70,7 +78,7 @@ def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
 
 
 def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarray:
-    """(n, 2): online samples and score of the policy that they led to, where it was measured."""
+    """(n, 2): environment steps and score, at the iterations where the return was evaluated."""
     summary = result["summary"]
     scale = (summary["expert_return"], summary["random_return"])
     points = [
@@ -82,20 +90,22 @@ def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarr
 
 
 def best_by_reward(result: dict[str, Any]) -> float | None:
-    """The paper's way to choose, by a reward that a user lacks: the best of all policies that were
-    measured, which are the points of the curve and the policy that was chosen without it."""
+    """Score of the best policy by true return, as the paper selects it; a user without a reward
+    cannot. The candidates are the points of the curve and the policy that was chosen without the
+    reward."""
     curve = score_curve(result)
     return max(*curve[:, 1].tolist(), result["result"]["greedy_score"]) if len(curve) else None
 
 
 def area(result: dict[str, Any]) -> float:
-    """Mean height of the learning curve over the budget."""
+    """Mean score of the learning curve over the budget."""
     samples, scores = score_curve(result).T
     return float(np.trapezoid(scores, samples) / (samples[-1] - samples[0]))
 
 
 def on_grid(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Samples (n,) and scores (seeds, n) at the points of the first curve, up to where all go."""
+    """Environment steps (n,) and scores (seeds, n), at the points of the first curve up to the end
+    of the shortest one."""
     end = min(curve[-1, 0] for curve in curves)
     grid = curves[0][curves[0][:, 0] <= end, 0]
     return grid, np.stack([np.interp(grid, *curve.T) for curve in curves])

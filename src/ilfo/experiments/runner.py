@@ -1,8 +1,7 @@
-"""Runs what is missing of a sweep and keeps one small file per seed in `results/`.
+"""Runs the missing seeds of a sweep and writes one small result file per seed to `results/`.
 
-Every seed of a cell trains in a run directory of its own, in a process of its own on a core of its
-own. Killed at any moment, the next call resumes it; once it is done, its result file is written,
-and only then does it count as done.
+Every seed of a cell has its own run directory, process and core. If it is killed, the next call
+resumes it. A seed counts as done when its result file exists.
 """
 
 import json
@@ -29,30 +28,34 @@ SWEEPS: dict[str, tuple[Cell, ...]] = {
     "dynamics": DYNAMICS,
 }
 EPISODES = 50
+"""Number of episodes to evaluate a policy."""
 WORK = ("compile", "collect", "improve", "save")
-"""Phases that learning consists of; evaluating only serves the reader."""
+"""Phases that count as training time; evaluation does not."""
 
 
 def find_sweep(name: str) -> tuple[Cell, ...]:
+    """The cells of a sweep."""
     if name not in SWEEPS:
-        raise ValueError(f"unknown sweep {name!r}; there are: {', '.join(SWEEPS)}")
+        raise ValueError(f"unknown sweep {name!r}; choose one of {', '.join(SWEEPS)}")
     return SWEEPS[name]
 
 
 def find_cells(sweep: str, names: Sequence[str]) -> list[Cell]:
-    """The cells of these names, all if none is given."""
+    """The cells with these names; all cells if no name is given."""
     known = {cell.name: cell for cell in find_sweep(sweep)}
     for name in names:
         if name not in known:
-            raise ValueError(f"unknown cell {name!r}; there are: {', '.join(known)}")
+            raise ValueError(f"unknown cell {name!r}; choose from {', '.join(known)}")
     return [known[name] for name in names or known]
 
 
 def result_file(results: Path, sweep: str, cell: Cell, seed: int) -> Path:
+    """Where the result of a seed is kept."""
     return results / cell.kept_in(sweep) / f"{cell.name}-{seed}.json"
 
 
 def result_files(results: Path, sweep: str, cell: Cell) -> list[Path]:
+    """Where the results of all seeds are kept."""
     return [result_file(results, sweep, cell, seed) for seed in cell.seeds]
 
 
@@ -65,7 +68,7 @@ def run_seed(
     machine: Mapping[str, int],
     callbacks: Sequence[Callback] = (),
 ) -> None:
-    """Train, or go on training, one seed of a cell and write its result."""
+    """Train one seed of a cell, or resume it, and write its result file."""
     if seed not in cell.seeds:
         raise ValueError(f"{cell.name} has no seed {seed}; its seeds are {list(cell.seeds)}")
     sweep = cell.kept_in(sweep)
@@ -101,8 +104,7 @@ def run_seed(
 
 
 def _curve(run: RunDirectory) -> list[dict[str, Any]]:
-    """The rows of a run of one seed: returns, all that the method measures, and the seconds that
-    learning had taken."""
+    """The metrics of each iteration, with the training time in seconds up to it."""
     seconds, spent = {}, 0.0
     for row in run.rows("timings"):
         spent += sum(row[name] for name in WORK)
@@ -115,13 +117,16 @@ def _curve(run: RunDirectory) -> list[dict[str, Any]]:
 
 
 def _check_spec(directory: Path, spec: RunSpec) -> None:
-    """A run that was started for another cell must not be taken for this one's."""
+    """Raise RunError if the directory contains a run with another specification."""
     if spec_of(RunDirectory.open(directory)) != replace(spec, total_timesteps=spec.budget):
-        raise RunError(f"{directory} holds a run of another spec; move it away to run this one")
+        raise RunError(
+            f"{directory} holds a run with another specification than this cell; move it away to "
+            "run this one"
+        )
 
 
 def _measure(cell: Cell, directory: Path) -> dict[str, Any]:
-    """The cell's own number for the chosen greedy policy."""
+    """The cell's own metric for the chosen greedy policy."""
     if cell.measure is None:
         return {}
     agent = load_best(directory)

@@ -1,4 +1,4 @@
-"""Tables of a sweep's results, with bootstrap intervals over seeds."""
+"""Tables of scores, with bootstrap intervals over seeds."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,52 +11,63 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import STALE, best_by_reward, changed, marked, read_results
 from ilfo.rollouts.scores import score
 
-HEADER = ("cell", "seeds", "greedy score", "worst", "stochastic", "best by reward", "samples")
+HEADER = (
+    "cell",
+    "seeds",
+    "greedy score",
+    "worst seed",
+    "stochastic score",
+    "best by true return",
+    "environment steps",
+)
+MEASURED = ("metric", "metric of the worst seed", "metric of the expert")
 FEW = 3
-"""Seeds below which an interval would say nothing."""
-MEASURED = ("measured", "worst", "expert's")
+"""Number of seeds below which no interval is shown."""
 
 
 def sweep_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
-    """A header, then a row per cell that has results: means with intervals, and the worst seed.
+    """A header, then a row per cell with results: means with intervals, and the worst seed.
 
-    Policies that were chosen by another rule as well have a row of their own. The expert and a
-    random policy come last, for every environment. Rows that other settings made have a mark.
+    Policies chosen by another rule have their own rows. The expert and a random policy of each
+    environment come last. Stale rows are marked.
     """
     header = HEADER + (MEASURED if any(cell.measure for cell in cells) else ())
     rows: list[tuple[str, ...]] = [header]
     references: dict[str, dict[str, Any]] = {}
     for cell in cells:
-        found = read_results(results, sweep, cell)
-        if found:
-            rows.append((marked(cell, found), *_scores(found), *_measure(cell, found)))
-            rows += _alternatives(cell, found)
-            references.setdefault(found[0]["summary"]["env"], found[0]["summary"])
+        records = read_results(results, sweep, cell)
+        if records:
+            rows.append((marked(cell, records), *_scores(records), *_measure(cell, records)))
+            rows += _alternatives(cell, records)
+            references.setdefault(records[0]["summary"]["env"], records[0]["summary"])
     rows += [row for summary in references.values() for row in _references(summary)]
     return [row + ("",) * (len(header) - len(row)) for row in rows]
 
 
 def stale_note(sweep: str, cells: Sequence[Cell], results: Path) -> str | None:
-    """The sentence below a table that has marked rows."""
+    """The note below a table with stale rows; None if there are none."""
     names = {name for cell in cells for name in changed(cell, read_results(results, sweep, cell))}
     if not names:
         return None
     return (
-        f"{STALE} made with other settings than the cell has now, or before there were such "
-        f"settings ({', '.join(sorted(names))}); run it again, into another folder, to compare"
+        f"{STALE} recorded with other settings than the cell has now, or before these settings "
+        f"existed: {', '.join(sorted(names))}. To compare, run the cell again, with another "
+        "directory for results."
     )
 
 
-def _alternatives(cell: Cell, found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Rows of the policies that other rules have chosen in the same runs."""
-    mark = marked(cell, found).removeprefix(cell.name)
-    rules = [each["rule"] for each in found[0]["result"].get("alternatives", ())]
+def _alternatives(cell: Cell, records: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows of the policies that other rules chose in the same runs."""
+    mark = marked(cell, records).removeprefix(cell.name)
+    rules = [other["rule"] for other in records[0]["result"].get("alternatives", ())]
     return [
         (
             f"{cell.name} ({rule}){mark}",
-            *_scores([each | {"result": each["result"]["alternatives"][i]} for each in found]),
+            *_scores(
+                [record | {"result": record["result"]["alternatives"][index]} for record in records]
+            ),
         )
-        for i, rule in enumerate(rules)
+        for index, rule in enumerate(rules)
     ]
 
 
@@ -71,29 +82,29 @@ def _references(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def _scores(found: list[dict[str, Any]]) -> list[str]:
-    column = lambda name: [each["result"][name] for each in found]
+def _scores(records: list[dict[str, Any]]) -> list[str]:
+    column = lambda name: [record["result"][name] for record in records]
     return [
-        str(len(found)),
+        str(len(records)),
         _spread(column("greedy_score")),
         f"{min(column('greedy_score')):.2f}",
         _spread(column("stochastic_score")),
-        _best(found),
-        str(found[0]["summary"]["online_samples"]),
+        _best(records),
+        str(records[0]["summary"]["online_samples"]),
     ]
 
 
-def _best(found: list[dict[str, Any]]) -> str:
-    best = [each for each in map(best_by_reward, found) if each is not None]
+def _best(records: list[dict[str, Any]]) -> str:
+    best = [value for value in map(best_by_reward, records) if value is not None]
     return _spread(best) if best else ""
 
 
-def _measure(cell: Cell, found: list[dict[str, Any]]) -> list[str]:
-    """The cell's own number beside that of the demonstrations."""
+def _measure(cell: Cell, records: list[dict[str, Any]]) -> list[str]:
+    """The cell's own metric: all seeds, the worst seed, and the demonstrations."""
     if cell.measure is None or cell.record is None:
         return []
     name = cell.measure.__name__
-    values = [each["result"][name] for each in found]
+    values = [record["result"][name] for record in records]
     expert = np.mean([cell.measure(trajectory.states) for trajectory in cell.record()])
     return [f"{name} {_spread(values)}", f"{max(values):.2f}", f"{expert:.2f}"]
 

@@ -1,7 +1,7 @@
-"""Several processes that work through the seeds of a sweep, each on a core of its own.
+"""Worker processes that run the seeds of a sweep, each on its own core.
 
-One core per process rather than several seeds in one: nothing waits for the slowest, and what one
-seed computes does not depend on how many others run beside it.
+There is one process per seed instead of several seeds in one process: no seed waits for a slower
+one, and a seed's result does not depend on how many others run at the same time.
 """
 
 import ctypes
@@ -21,27 +21,30 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Job(NamedTuple):
+    """A command to run in a process of its own."""
+
     name: str
     arguments: tuple[str, ...]
-    """Of the command `ilfo`."""
+    """Arguments of the command `ilfo`."""
     log: Path
-    """Takes what the command prints."""
+    """File for the command's output."""
 
 
 def cores() -> list[int]:
+    """Numbers of the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def stay_on(core: int) -> None:
-    """Let this process compute on one core only, where the system can do that."""
+    """Restrict this process to one core, on systems that support it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
 
 def work_through(jobs: Iterable[Job], workers: int, report: Callable[[str], None]) -> list[str]:
-    """Run every job; returns the names of those that failed."""
+    """Run all jobs in `workers` processes at a time; returns the names of those that failed."""
     free: SimpleQueue[int] = SimpleQueue()
     available = cores()
     for number in range(workers):
@@ -74,8 +77,8 @@ def _run(job: Job, core: int) -> int:
 
 
 def _settle(core: int) -> None:
-    """In the new process: keep to its core and, on Linux, do not outlive the crew, whose successor
-    would find core and run directory taken."""
+    """In the new process: stay on its core and, on Linux, end when the parent process ends.
+    Otherwise its core and run directory would still be in use when the sweep is started again."""
     stay_on(core)
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

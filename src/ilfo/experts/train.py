@@ -96,7 +96,7 @@ def train(
 def first_return(rollout: Rollout, rewards: np.ndarray) -> float:
     """Mean return of the episodes that streams of one horizon begin with: each comes to its end,
     whatever its length, so that none is preferred."""
-    ends = rollout.terminal | rollout.cut
+    ends = rollout.terminal | rollout.truncated
     first = np.cumsum(ends, axis=1) - ends == 0
     return float((rewards * first).sum(1).mean())
 

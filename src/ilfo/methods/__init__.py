@@ -8,7 +8,7 @@ from ilfo.methods.ilpo import ILPO, ILPOSettings
 from ilfo.methods.mobile import MobILE, MobILESettings
 
 METHODS: dict[str, type[Agent]] = {
-    kind.method: kind for kind in (MobILE, BC, BCO, GAIL, GAIfO, ILPO)
+    kind.method.name: kind for kind in (MobILE, BC, BCO, GAIL, GAIfO, ILPO)
 }
 """What `ilfo train METHOD` can name."""
 

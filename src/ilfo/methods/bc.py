@@ -8,24 +8,23 @@ user without a reward can do: the epoch with the highest likelihood of pairs tha
 Without an environment, the second is the one that is returned.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.needs import Needs
+from ilfo.agents.method import Method, Needs, Selection
 from ilfo.agents.problem import Problem
 from ilfo.agents.seeds import one_seed
 from ilfo.agents.selection import Choice
 from ilfo.common.pytrees import all_finite, filter_scan, where
 from ilfo.common.seeding import Purpose, named_keys
-from ilfo.common.types import DemonstratedSteps, Log, Normaliser
+from ilfo.common.types import DemonstratedSteps, Expert, Log, Normaliser
 from ilfo.common.validation import require_at_least, require_share
-from ilfo.data.sampling import Demonstrated
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning, negative_log_likelihood
 from ilfo.policies.mlp import MLPPolicy
@@ -75,11 +74,6 @@ class BCState(eqx.Module):
     iteration: Int[Array, ""]
 
 
-class Pairs(NamedTuple):
-    states: Float[Array, "n S"]
-    actions: Array
-
-
 class Played(NamedTuple):
     """Mean return of a policy's episodes, NaN where there is no environment; and their length."""
 
@@ -88,10 +82,10 @@ class Played(NamedTuple):
 
 
 def init(
-    settings: BCSettings, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+    settings: BCSettings, problem: Problem, steps: DemonstratedSteps, *, key: Array
 ) -> BCState:
     keys = named_keys(key, "policy", "run")
-    normaliser = Normaliser.fit(demonstrated.before, demonstrated.weight)
+    normaliser = Normaliser.fit(steps.before, steps.weight)
     policy = settings.policy.init(
         problem.state_dim, problem.actions, normaliser, key=keys["policy"]
     )
@@ -100,19 +94,20 @@ def init(
 
 
 def improve(
-    settings: BCSettings, problem: Problem, state: BCState, rollout: Played, expert: Pairs
+    settings: BCSettings, problem: Problem, state: BCState, experience: Played, expert: Expert
 ) -> tuple[BCState, Log]:
     """Judge the policy by the episodes that were played, then fit it by the next passes."""
     keys = named_keys(state.key, "passes", "next")
-    count = expert.states.shape[0]
+    pairs = (expert.steps.before, expert.steps.actions)
+    count = pairs[0].shape[0]
     aside = min(max(round(settings.held_out * count), 1), count - 1)
     judged = jnp.arange(count) < aside  # the sample's order is random
 
     def one_pass(carry, now):
         policy, optimiser, held_out = carry
         number, key = now
-        policy, optimiser, _ = settings.cloning.fit(policy, optimiser, expert, ~judged, key=key)
-        judgement = negative_log_likelihood(policy, expert, judged.astype(jnp.float32))
+        policy, optimiser, _ = settings.cloning.fit(policy, optimiser, pairs, ~judged, key=key)
+        judgement = negative_log_likelihood(policy, pairs, judged.astype(jnp.float32))
         return (policy, optimiser, held_out.or_better(policy, judgement, number)), None
 
     done = settings.every * state.iteration
@@ -122,13 +117,13 @@ def improve(
         one_pass, before, (numbers, jax.random.split(keys["passes"], settings.every))
     )
     policy, optimiser, held_out = where(done < settings.passes, after, before)
-    chosen = state.chosen.or_better(state.policy, -rollout.returns, done)
-    chosen = where(jnp.isnan(rollout.returns), held_out, chosen)
-    spent = state.spent + rollout.steps
+    chosen = state.chosen.or_better(state.policy, -experience.returns, done)
+    chosen = where(jnp.isnan(experience.returns), held_out, chosen)
+    spent = state.spent + experience.steps
     log = {
-        "loss": negative_log_likelihood(policy, expert, (~judged).astype(jnp.float32)),
-        "held_out_loss": negative_log_likelihood(policy, expert, judged.astype(jnp.float32)),
-        "measured_return": rollout.returns,
+        "loss": negative_log_likelihood(policy, pairs, (~judged).astype(jnp.float32)),
+        "held_out_loss": negative_log_likelihood(policy, pairs, judged.astype(jnp.float32)),
+        "measured_return": experience.returns,
         "choosing_samples": spent,
         "finite_policy": all_finite(policy),
     }
@@ -137,36 +132,38 @@ def improve(
     ), log
 
 
+def measure_returns(agent: Agent) -> Played:
+    """Greedy episodes of each seed's policy, by which the best one is selected."""
+    if not agent.has_environment:
+        unknown = np.full(len(agent.seeds), np.nan, np.float32)
+        return Played(unknown, np.zeros(len(agent.seeds), np.int32))
+    returns, steps = [], []
+    for index, seed in enumerate(agent.seeds):
+        policy, count = one_seed(agent.state.policy, index), agent.settings.episodes
+        episodes = list(agent.play(policy, episodes=count, seed=seed, purpose=Purpose.CHOOSE))
+        returns.append(np.mean([episode.rewards.sum() for episode in episodes]))
+        steps.append(sum(len(episode.rewards) for episode in episodes))
+    return Played(np.asarray(returns, np.float32), np.asarray(steps, np.int32))
+
+
 class BC(Agent):
     """Learn a policy from states and actions: `BC(environment, demonstrations).learn()`.
 
     The environment may be None; then say what the actions are, `action_space=...`.
     """
 
-    method = "bc"
-    needs: ClassVar[Needs] = Needs(actions=True, environment=False, states=True)
-    default_settings = BCSettings
-    choices: ClassVar = {"best-return": "chosen", "held-out-likelihood": "held_out"}
-    metrics = ("loss", "held_out_loss", "measured_return", "choosing_samples")
-    init = staticmethod(init)
-    improve = staticmethod(improve)
-
-    def digest(self, sample: Demonstrated) -> Pairs:
-        actions = self.problem.actions.from_environment(np.asarray(sample.actions))
-        return Pairs(self.for_each_seed(sample.steps[:, 0]), self.for_each_seed(actions))
-
-    def act(self) -> Played:
-        if self._factory is None:
-            unknown = np.full(len(self.seeds), np.nan, np.float32)
-            return Played(unknown, np.zeros(len(self.seeds), np.int32))
-        returns, steps = [], []
-        for index, seed in enumerate(self.seeds):
-            policy = one_seed(self.state.policy, index)
-            episodes = list(
-                self.play(
-                    policy, episodes=self.settings.episodes, seed=seed, purpose=Purpose.CHOOSE
-                )
-            )
-            returns.append(np.mean([each.rewards.sum() for each in episodes]))
-            steps.append(sum(len(each.rewards) for each in episodes))
-        return Played(np.asarray(returns, np.float32), np.asarray(steps, np.int32))
+    method = Method(
+        name="bc",
+        settings=BCSettings,
+        init=init,
+        improve=improve,
+        needs=Needs(actions=True, environment=False, states=True),
+        interact=measure_returns,
+        discriminator=None,
+        selections=(
+            Selection("best-return", "chosen", "cost"),
+            Selection("held-out-likelihood", "held_out", "loss"),
+        ),
+        metrics=("loss", "held_out_loss", "measured_return", "choosing_samples"),
+        shown={"measured_return": "return", "held_out_loss": "held-out loss"},
+    )

@@ -10,7 +10,7 @@ BC-O(0), which never acts with what it learned, is `explore` at least as large a
 iterations. The online budget is `total_timesteps`.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.needs import Needs
+from ilfo.agents.method import Method, Needs
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
 from ilfo.common.buffer import Buffer
@@ -28,7 +28,7 @@ from ilfo.common.pytrees import all_finite, where
 from ilfo.common.seeding import named_keys
 from ilfo.common.types import (
     DemonstratedSteps,
-    ExpertSteps,
+    Expert,
     Log,
     Normaliser,
     Rollout,
@@ -36,7 +36,6 @@ from ilfo.common.types import (
     as_transitions,
 )
 from ilfo.common.validation import require_at_least, require_share
-from ilfo.data.sampling import Demonstrated
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.inverse import InverseDynamics, InverseState
@@ -86,11 +85,11 @@ class BCOState(eqx.Module):
 
 
 def init(
-    settings: BCOSettings, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+    settings: BCOSettings, problem: Problem, steps: DemonstratedSteps, *, key: Array
 ) -> BCOState:
     keys = named_keys(key, "policy", "inverse", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
-    normaliser = Normaliser.fit(demonstrated.before, demonstrated.weight)
+    normaliser = Normaliser.fit(steps.before, steps.weight)
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
     capacity = settings.buffer_horizons * problem.horizon
     return BCOState(
@@ -98,7 +97,7 @@ def init(
         learned=policy,
         optimiser=settings.cloning.init(policy),
         inverse=settings.inverse.init(dim, actions, key=keys["inverse"]),
-        chooser=settings.chooser.init(demonstrated, None, key=keys["chooser"]),
+        chooser=settings.chooser.init(steps, None, key=keys["chooser"]),
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, 1, 1),
         chosen=Choice.none_yet(policy),
         coverage=jnp.zeros(()),
@@ -108,7 +107,7 @@ def init(
 
 
 def improve(
-    settings: BCOSettings, problem: Problem, state: BCOState, rollout: Rollout, expert: ExpertSteps
+    settings: BCOSettings, problem: Problem, state: BCOState, rollout: Rollout, expert: Expert
 ) -> tuple[BCOState, Log]:
     keys = named_keys(state.key, "inverse", "clone", "coverage", "next")
     mmd = real_mmd(settings.chooser, state.chooser, rollout, expert.mean_features)
@@ -117,7 +116,7 @@ def improve(
         as_transitions(problem.actions, rollout), (rollout.elapsed == 0).ravel()
     )
     inverse, inverse_log = settings.inverse.fit(state.inverse, buffer, key=keys["inverse"])
-    before, after = expert.steps[:, 0], expert.steps[:, 1]
+    before, after = expert.steps.before, expert.steps.after
     inferred = jax.vmap(inverse.model.infer)(before, after)
     learned, optimiser, loss = settings.cloning.fit(
         state.learned,
@@ -157,29 +156,34 @@ def improve(
     ), log
 
 
+def remarks(agent: Agent) -> list[str]:
+    least = agent.settings.least_coverage
+    shares = np.zeros(0) if agent.state is None else np.asarray(agent.state.coverage)
+    return [
+        f"seed {seed}: the interaction covers only {share:.0%} of the demonstrated states "
+        f"(less than {least:.0%}); the actions inferred for the others are guesses: explore "
+        "longer (explore, total_timesteps), or use a method that explores on purpose"
+        for seed, share in zip(agent.seeds, shares, strict=False)
+        if share < least
+    ]
+
+
 class BCO(Agent):
     """Infer the expert's actions from own experience, then clone:
     `BCO(environment, demonstrations).learn(30_000)`.
     """
 
-    method = "bco"
-    needs: ClassVar[Needs] = Needs(states=True)
-    default_settings = BCOSettings
-    metrics = ("mmd", "loss", "inverse_loss", "inverse_accuracy", "confidence", "coverage")
-    init = staticmethod(init)
-    improve = staticmethod(improve)
-
-    def digest(self, sample: Demonstrated) -> ExpertSteps:
-        means = self.mean_features(self.settings.chooser, self.state.chooser)
-        return ExpertSteps(means, self.for_each_seed(sample.steps))
-
-    def remarks(self) -> list[str]:
-        least = self.settings.least_coverage
-        shares = np.zeros(0) if self.state is None else np.asarray(self.state.coverage)
-        return [
-            f"seed {seed}: the interaction covers only {share:.0%} of the demonstrated states "
-            f"(less than {least:.0%}); the actions inferred for the others are guesses: explore "
-            "longer (explore, total_timesteps), or take a method that explores on purpose"
-            for seed, share in zip(self.seeds, shares, strict=False)
-            if share < least
-        ]
+    method = Method(
+        name="bco",
+        settings=BCOSettings,
+        init=init,
+        improve=improve,
+        needs=Needs(states=True),
+        remarks=remarks,
+        metrics=("mmd", "loss", "inverse_loss", "inverse_accuracy", "confidence", "coverage"),
+        shown={
+            "mmd": "MMD to expert",
+            "inverse_accuracy": "inverse accuracy",
+            "coverage": "coverage",
+        },
+    )

@@ -9,27 +9,26 @@
 Episodes that end go on in an absorbing state up to the horizon, for both sides, as in MobILE.
 """
 
-from typing import Any, ClassVar, NamedTuple
+import functools
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.needs import Needs
+from ilfo.agents.method import Method, Needs
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
 from ilfo.common.pytrees import all_finite, where
 from ilfo.common.seeding import named_keys
-from ilfo.common.types import DemonstratedSteps, Log, Normaliser, Rollout
+from ilfo.common.types import DemonstratedSteps, Expert, Log, Normaliser, Rollout
 from ilfo.common.validation import require_at_least
-from ilfo.data.sampling import Demonstrated
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.classifier import Classifier, ClassifierState, Occupied
 from ilfo.discriminators.mmd import MMD
-from ilfo.discriminators.occupancy import by_age
+from ilfo.discriminators.occupancy import by_age, sampled_occupancy
 from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO
@@ -37,7 +36,7 @@ from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
 
 LARGEST = 10.0
-"""Inputs of the classifier are cut off there: of what the expert never did, more says no more."""
+"""Inputs of the classifier are clipped there: farther from the expert says no more."""
 
 
 class AdversarialSettings(eqx.Module):
@@ -75,37 +74,27 @@ class AdversarialState(eqx.Module):
         return self.planner.policy
 
 
-class Rows(NamedTuple):
-    """The demonstrations: what is seen of each step, and how much time it stands for."""
-
-    mean_features: Float[Array, " D"]
-    steps: Float[Array, "n 2 F"]
-    actions: Array | None
-    """As a policy would draw them; None where they may not be seen."""
-    weight: Float[Array, " n"]
-    absorbed: Float[Array, ""]
-
-
 def init(
     settings: AdversarialSettings,
     problem: Problem,
-    demonstrated: DemonstratedSteps,
-    inputs: int,
+    steps: DemonstratedSteps,
     *,
     key: Array,
+    sees_actions: bool,
 ) -> AdversarialState:
     keys = named_keys(key, "policy", "planner", "classifier", "chooser", "run")
     dim = problem.state_dim
-    weight = demonstrated.weight
-    states = Normaliser.fit(demonstrated.after, weight)
+    states = Normaliser.fit(steps.after, steps.weight)
+    dim_after = problem.actions.encoded_dim if sees_actions else problem.demonstrated_dim
+    inputs = problem.demonstrated_dim + dim_after
     networks = states if problem.feature_map is None else Normaliser.identity(dim)
     policy = settings.policy.init(dim, problem.actions, networks, key=keys["policy"])
     return AdversarialState(
         planner=settings.planner.init(policy, dim, networks, key=keys["planner"]),
         classifier=settings.classifier.init(inputs, key=keys["classifier"]),
         states=states,
-        changes=Normaliser.fit(demonstrated.after - demonstrated.before, weight),
-        chooser=settings.chooser.init(demonstrated, problem.feature_map, key=keys["chooser"]),
+        changes=Normaliser.fit(steps.after - steps.before, steps.weight),
+        chooser=settings.chooser.init(steps, problem.feature_map, key=keys["chooser"]),
         chosen=Choice.none_yet(policy),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
@@ -117,7 +106,7 @@ def improve(
     problem: Problem,
     state: AdversarialState,
     rollout: Rollout,
-    expert: Rows,
+    expert: Expert,
 ) -> tuple[AdversarialState, Log]:
     keys = named_keys(state.key, "classifier", "planner", "next")
     mmd = real_mmd(settings.chooser, state.chooser, rollout, expert.mean_features)
@@ -125,19 +114,19 @@ def improve(
 
     seen = jax.vmap(jax.vmap(problem.demonstrated))
     pairs = jnp.stack([seen(rollout.state), seen(rollout.next_state)], axis=2)
-    with_actions = expert.actions is not None
+    steps = expert.steps
     flat = lambda x: x.reshape(-1, *x.shape[2:])
-    acted = problem.actions.execute(flat(rollout.action)) if with_actions else None
+    acted = problem.actions.execute(flat(rollout.action)) if steps.actions is not None else None
     own = _inputs(problem, state, flat(pairs), acted)
-    theirs = _inputs(problem, state, expert.steps, expert.actions)
+    theirs = _inputs(problem, state, steps.pairs, steps.actions)
     time = by_age(rollout)
-    absorbed = (rollout.terminal * time.behind).sum()
+    absorbed = (rollout.terminal * time.after_termination).sum()
     learner = Occupied(own, time.step.ravel(), absorbed / (absorbed + time.step.sum()))
 
     classifier, classifier_log = settings.classifier.fit(
         state.classifier,
         learner,
-        Occupied(theirs, expert.weight, expert.absorbed),
+        Occupied(theirs, *sampled_occupancy(steps, problem.horizon)),
         key=keys["classifier"],
     )
     cost = settings.classifier.cost(classifier, own).reshape(rollout.valid.shape)
@@ -183,58 +172,42 @@ def _inputs(
     return jnp.clip(jnp.concatenate([before, second], -1), -LARGEST, LARGEST)
 
 
-class Adversarial(Agent):
-    """What GAIL and GAIfO share: all but whether actions are seen."""
-
-    default_settings = AdversarialSettings
-    metrics = (
-        "mmd",
-        "cost",
-        "ending_cost",
-        "classifier_loss",
-        "classifier_accuracy",
-        "kl",
-        "accepted",
-        "entropy",
-        "critic_loss",
-    )
-    improve = staticmethod(improve)
-
-    def digest(self, sample: Demonstrated) -> Rows:
-        means = self.mean_features(self.settings.chooser, self.state.chooser)
-        horizon = self.problem.horizon
-        counts = sample.elapsed < horizon
-        behind = (sample.terminal & counts) * (horizon - 1 - sample.elapsed)
-        actions = None
-        if self.needs.actions:
-            drawn = self.problem.actions.from_environment(np.asarray(sample.actions))
-            actions = self.for_each_seed(drawn)
-        return Rows(
-            means,
-            self.for_each_seed(sample.steps),
-            actions,
-            self.for_each_seed(counts.astype(np.float32)),
-            self.for_each_seed(np.float32(behind.sum() / (behind.sum() + counts.sum()))),
-        )
+METRICS = (
+    "mmd",
+    "cost",
+    "ending_cost",
+    "classifier_loss",
+    "classifier_accuracy",
+    "kl",
+    "accepted",
+    "entropy",
+    "critic_loss",
+)
+SHOWN = {"mmd": "MMD to expert", "classifier_accuracy": "classifier accuracy", "kl": "KL"}
 
 
-class GAIL(Adversarial):
+class GAIL(Agent):
     """Match the expert's states and actions: `GAIL(environment, demonstrations).learn(100_000)`."""
 
-    method = "gail"
-    needs: ClassVar[Needs] = Needs(actions=True)
+    method = Method(
+        name="gail",
+        settings=AdversarialSettings,
+        init=functools.partial(init, sees_actions=True),
+        improve=improve,
+        needs=Needs(actions=True),
+        metrics=METRICS,
+        shown=SHOWN,
+    )
 
-    @staticmethod
-    def init(settings, problem, demonstrated, *, key):
-        inputs = problem.demonstrated_dim + problem.actions.encoded_dim
-        return init(settings, problem, demonstrated, inputs, key=key)
 
-
-class GAIfO(Adversarial):
+class GAIfO(Agent):
     """Match the expert's changes of state: `GAIfO(environment, demonstrations).learn(100_000)`."""
 
-    method = "gaifo"
-
-    @staticmethod
-    def init(settings, problem, demonstrated, *, key):
-        return init(settings, problem, demonstrated, 2 * problem.demonstrated_dim, key=key)
+    method = Method(
+        name="gaifo",
+        settings=AdversarialSettings,
+        init=functools.partial(init, sees_actions=False),
+        improve=improve,
+        metrics=METRICS,
+        shown=SHOWN,
+    )

@@ -6,10 +6,10 @@
              remap    each own step is explained by the z whose effect is nearest to what happened,
                       and π(a|s, z) is fitted to the action that was taken
 
-Only numbered actions can be remapped; a Box task can be made such a one by `Discretise`.
+Only discrete actions can be remapped; `Discretise` makes a Box of actions discrete.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.needs import Needs
+from ilfo.agents.method import Method, Needs
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
 from ilfo.common.buffer import Buffer
@@ -27,7 +27,7 @@ from ilfo.common.seeding import named_keys
 from ilfo.common.spaces import DiscreteActions
 from ilfo.common.types import (
     DemonstratedSteps,
-    ExpertSteps,
+    Expert,
     Log,
     Normaliser,
     Rollout,
@@ -35,7 +35,6 @@ from ilfo.common.types import (
     as_transitions,
 )
 from ilfo.common.validation import require_at_least
-from ilfo.data.sampling import Demonstrated
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.latent import LatentDynamics, LatentState
@@ -76,12 +75,12 @@ class ILPOState(eqx.Module):
 
 
 def init(
-    settings: ILPOSettings, problem: Problem, demonstrated: DemonstratedSteps, *, key: Array
+    settings: ILPOSettings, problem: Problem, steps: DemonstratedSteps, *, key: Array
 ) -> ILPOState:
     keys = named_keys(key, "latent", "remap", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
     assert isinstance(actions, DiscreteActions)
-    latent = settings.latent.init(demonstrated.pairs, actions, key=keys["latent"])
+    latent = settings.latent.init(steps.pairs, actions, key=keys["latent"])
     count = settings.latent.count(actions)
     states = latent.model.policy.normaliser
     scales = Normaliser(
@@ -96,7 +95,7 @@ def init(
         policy=policy,
         optimiser=settings.cloning.init(remap),
         latent=latent,
-        chooser=settings.chooser.init(demonstrated, None, key=keys["chooser"]),
+        chooser=settings.chooser.init(steps, None, key=keys["chooser"]),
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, 1, 1),
         chosen=Choice.none_yet(policy),
         key=keys["run"],
@@ -109,7 +108,7 @@ def improve(
     problem: Problem,
     state: ILPOState,
     rollout: Rollout,
-    expert: ExpertSteps,
+    expert: Expert,
 ) -> tuple[ILPOState, Log]:
     keys = named_keys(state.key, "latent", "remap", "next")
     mmd = real_mmd(settings.chooser, state.chooser, rollout, expert.mean_features)
@@ -117,7 +116,7 @@ def improve(
 
     latent = filter_cond(
         state.iteration == 0,
-        lambda latent: settings.latent.fit(latent, expert.steps, key=keys["latent"])[0],
+        lambda latent: settings.latent.fit(latent, expert.steps.pairs, key=keys["latent"])[0],
         state.latent,
     )
     buffer = state.buffer.push(
@@ -133,7 +132,7 @@ def improve(
     used = jax.vmap(lambda z: (valid & (causes == z)).any())(jnp.arange(latent.model.count))
     log = {
         "mmd": mmd,
-        "latent_loss": settings.latent.loss(latent, expert.steps),
+        "latent_loss": settings.latent.loss(latent, expert.steps.pairs),
         "loss": loss,
         "remap_accuracy": (valid & (remapped == seen.action)).sum() / valid.sum(),
         "latents_used": used.sum(),
@@ -157,13 +156,12 @@ class ILPO(Agent):
     `ILPO(environment, demonstrations).learn(20_000)`.
     """
 
-    method = "ilpo"
-    needs: ClassVar[Needs] = Needs(discrete=True, states=True)
-    default_settings = ILPOSettings
-    metrics = ("mmd", "latent_loss", "loss", "remap_accuracy", "latents_used")
-    init = staticmethod(init)
-    improve = staticmethod(improve)
-
-    def digest(self, sample: Demonstrated) -> ExpertSteps:
-        means = self.mean_features(self.settings.chooser, self.state.chooser)
-        return ExpertSteps(means, self.for_each_seed(sample.steps))
+    method = Method(
+        name="ilpo",
+        settings=ILPOSettings,
+        init=init,
+        improve=improve,
+        needs=Needs(discrete=True, states=True),
+        metrics=("mmd", "latent_loss", "loss", "remap_accuracy", "latents_used"),
+        shown={"mmd": "MMD to expert", "remap_accuracy": "remapping accuracy"},
+    )

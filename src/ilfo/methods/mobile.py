@@ -13,7 +13,7 @@
 `collect` runs on the host; everything behind it is `improve`, one compiled function.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ilfo.agents.agent import Agent
+from ilfo.agents.method import Method
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Average, Choice, real_mmd
 from ilfo.common.buffer import Buffer
@@ -36,7 +37,6 @@ from ilfo.common.types import (
     as_transitions,
 )
 from ilfo.common.validation import require_at_least, require_share
-from ilfo.data.sampling import STARTS, Demonstrated
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.mmd import MMD
 from ilfo.discriminators.occupancy import by_age
@@ -53,21 +53,6 @@ from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 
 ENDINGS, RESETS = 500, 500
 """Terminal transitions and reset states that are remembered beside the recent transitions."""
-METRICS = (
-    "mmd",
-    "imagined_mmd",
-    "model_loss",
-    "termination_loss",
-    "bonus",
-    "cost",
-    "kl",
-    "accepted",
-    "entropy",
-    "critic_loss",
-    "imagined_length",
-    "runaway_share",
-)
-"""Entries of the log that a run directory keeps."""
 
 
 class TrainState(eqx.Module):
@@ -138,16 +123,16 @@ class MobILESettings(eqx.Module):
 def init(
     settings: MobILESettings,
     problem: Problem,
-    demonstrated: DemonstratedSteps,
+    steps: DemonstratedSteps,
     *,
     key: Array,
 ) -> TrainState:
-    """A fresh state for one seed; `demonstrated` is a sample of the demonstrations' steps."""
+    """A fresh state for one seed; `steps` is a sample of the demonstrated ones."""
     keys = named_keys(key, "policy", "planner", "dynamics", "termination", "discriminator", "run")
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.identity(dim)
     if problem.feature_map is None:
-        normaliser = Normaliser.fit(demonstrated.after, demonstrated.weight)
+        normaliser = Normaliser.fit(steps.after, steps.weight)
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
     capacity = settings.buffer_horizons * problem.horizon
     return TrainState(
@@ -155,7 +140,7 @@ def init(
         dynamics=settings.dynamics.init(dim, actions, key=keys["dynamics"]),
         termination=settings.termination.init(dim, key=keys["termination"]),
         discriminator=settings.discriminator.init(
-            demonstrated, problem.feature_map, key=keys["discriminator"]
+            steps, problem.feature_map, key=keys["discriminator"]
         ),
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, ENDINGS, RESETS),
         average=Average.of_none(policy),
@@ -189,11 +174,13 @@ def improve(
     radius = trusted_radius(scales, buffer, expert, settings.runaway)
     world = World(dynamics.model, termination.rule, bonus, scales, radius)
 
+    imagination = Imagination(world, buffer, expert)
+
     def policy_step(carry, now):
-        planner, discriminator = carry
         step, key = now
+        planner, discriminator = carry
         planner, discriminator, log = plan(
-            settings, problem, world, buffer, expert, planner, discriminator, step, key=key
+            settings, problem, imagination, planner, discriminator, step, key=key
         )
         return (planner, discriminator), log
 
@@ -225,12 +212,20 @@ def improve(
     ), log
 
 
+class Imagination(NamedTuple):
+    """What stays the same during the K policy steps of an iteration."""
+
+    world: World
+    """The learned model, its termination and the bonus."""
+    buffer: Buffer
+    """Where imagined trajectories begin, beside demonstrated states."""
+    expert: Expert
+
+
 def plan(
     settings: MobILESettings,
     problem: Problem,
-    world: World,
-    buffer: Buffer,
-    expert: Expert,
+    imagination: Imagination,
     planner: PlannerState,
     discriminator: Any,
     step: Int[Array, ""],
@@ -239,6 +234,7 @@ def plan(
 ) -> tuple[PlannerState, Any, Log]:
     """One of the K policy steps: imagine, discriminate, improve."""
     start_key, imagine_key, update_key = jax.random.split(key, 3)
+    world, buffer, expert = imagination
     starts, from_reset = draw_starts(
         buffer, expert, settings.imagined_streams, settings.expert_starts, key=start_key
     )
@@ -300,25 +296,37 @@ def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> Planner
     return where(state.iteration == 0, state.planner.rescaled(fitted), state.planner)
 
 
+def check(agent: Agent) -> None:
+    if agent.problem.feature_map is None:
+        agent.settings.dynamics.check_states(next(iter(agent.demonstrations)).states)
+
+
 class MobILE(Agent):
     """Learn a policy from observations alone: `MobILE(environment, demonstrations).learn(30_000)`.
 
-    See `ilfo.agents.agent.Agent` for the arguments and for what an agent can do.
+    See `ilfo.agents.Agent` for the arguments and for what an agent can do.
     """
 
-    method = "mobile"
-    default_settings = MobILESettings
-    metrics = METRICS
-    init = staticmethod(init)
-    improve = staticmethod(improve)
-
-    def check(self) -> None:
-        if self.problem.feature_map is None:
-            self.settings.dynamics.check_states(next(iter(self.demonstrations)).states)
-
-    def digest(self, sample: Demonstrated) -> Expert:
-        means = self.mean_features(self.settings.discriminator, self.state.discriminator)
-        if self.problem.feature_map is not None:
-            return Expert(means, None, None)
-        before, after = sample.steps[:STARTS, 0], sample.steps[:, 1]
-        return Expert(means, self.for_each_seed(before), self.for_each_seed(after))
+    method = Method(
+        name="mobile",
+        settings=MobILESettings,
+        init=init,
+        improve=improve,
+        discriminator="discriminator",
+        check=check,
+        metrics=(
+            "mmd",
+            "imagined_mmd",
+            "model_loss",
+            "termination_loss",
+            "bonus",
+            "cost",
+            "kl",
+            "accepted",
+            "entropy",
+            "critic_loss",
+            "imagined_length",
+            "runaway_share",
+        ),
+        shown={"mmd": "MMD to expert", "model_loss": "model loss", "bonus": "bonus", "kl": "KL"},
+    )

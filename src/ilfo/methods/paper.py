@@ -67,10 +67,9 @@ PAPER = {
 }
 
 
-def paper(task: Task | None) -> MobILESettings:
+def paper(task: Task) -> MobILESettings:
     """Ours, since no table has them: λ, ζ, the clip range, the share of expert starts, the bound on
     runaway states, and that an episode's end carries no cost."""
-    task = _known(task, "paper")
     row = PAPER[task.name]
     return MobILESettings(
         dynamics=EnsembleDynamics(
@@ -109,10 +108,9 @@ def paper(task: Task | None) -> MobILESettings:
     )
 
 
-def authors(task: Task | None) -> MobILESettings:
+def authors(task: Task) -> MobILESettings:
     """As `paper`, but the model's mean is the next state, features are many and of uniform
     frequencies, and on Hopper and Walker2d the natural gradient step is taken unseen."""
-    task = _known(task, "authors")
     settings = paper(task)
     changes = {
         "dynamics.stochastic": False,
@@ -123,11 +121,3 @@ def authors(task: Task | None) -> MobILESettings:
     for name, value in changes.items():
         settings = override(settings, name, value)
     return settings
-
-
-def _known(task: Task | None, preset: str) -> Task:
-    if task is None:
-        raise ValueError(
-            f"the preset {preset!r} is for the paper's tasks only; use 'default' or 'general'"
-        )
-    return task

@@ -1,13 +1,14 @@
 """Hyper-parameters by name: per task, and one preset for every other environment.
 
-A preset is a function of the task, or of None where the environment is unknown.
+A preset is a function of the task, or of None where the environment is unknown. Every method has a
+preset `default`: its settings' defaults, unless `PRESETS` has a row for it. MobILE has more:
 
 - `default`: the best known for the task; `general` where the environment is unknown.
 - `general`: one set for any environment, with nothing known of the task: its ending is learned.
 - `paper`: the paper's hyper-parameter table. What it leaves out is filled in here and marked.
 - `authors`: the choices of the released code where they differ from the paper's.
 
-docs/presets.md sets them side by side with their measured effect.
+The last two exist for the paper's tasks only. docs/presets.md compares them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,12 +20,26 @@ from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import KnownTermination
 from ilfo.environments.tasks import Task
-from ilfo.methods.baseline_presets import PRESETS as RIVALS
+from ilfo.methods import METHODS
+from ilfo.methods.bco import BCOSettings
+from ilfo.methods.gail import AdversarialSettings
+from ilfo.methods.ilpo import ILPOSettings
 from ilfo.methods.mobile import MobILESettings
-from ilfo.methods.paper import authors, paper
-from ilfo.methods.task_features import FOR_TASK
+from ilfo.methods.paper import PAPER, authors, paper
+from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.mlp import MLPPolicy
+
+Preset = Callable[[Any], Any]
+"""From a task, or None, to the method's settings."""
+
+FEATURES = {
+    "reacher": MMD(bandwidth_quantile=0.5, input="change", ridge=1.0),
+    "swimmer": MMD(ridge=1.0),
+    "walker2d": MMD(input="change", ridge=1.0),
+}
+"""Features that tell a task's states apart best: MobILE's discriminator learns on them, and every
+method selects the policy to return by them. Other tasks and environments have the defaults."""
 
 
 def general(task: Task | None) -> MobILESettings:
@@ -34,7 +49,7 @@ def general(task: Task | None) -> MobILESettings:
 def default(task: Task | None) -> MobILESettings:
     if task is None:
         return general(None)
-    settings = DEFAULTS[task.name]
+    settings = DEFAULTS.get(task.name, general(task))
     return replace(settings, termination=KnownTermination(task.terminal))
 
 
@@ -63,38 +78,79 @@ DEFAULTS = {
     "hopper": LOCOMOTION,
     "reacher": MobILESettings(
         dynamics=EnsembleDynamics(optimiser=Adam()),
-        discriminator=replace(FOR_TASK["reacher"], step=NEW_W),
+        discriminator=replace(FEATURES["reacher"], step=NEW_W),
         planner=TRPO(kl=0.02),
         imagined_streams=50,
         buffer_horizons=100,
     ),
     "swimmer": replace(
         LOCOMOTION,
-        discriminator=replace(FOR_TASK["swimmer"], step=NEW_W),
+        discriminator=replace(FEATURES["swimmer"], step=NEW_W),
         planner=TRPO(kl=0.005),
         policy=MLPPolicy(initial_log_std=-1.0, log_std_max=-1.0),
         averaging=NEWEST_POLICY,
     ),
     "walker2d": replace(
         LOCOMOTION,
-        discriminator=replace(FOR_TASK["walker2d"], step=NEW_W),
+        discriminator=replace(FEATURES["walker2d"], step=NEW_W),
         planner=TRPO(kl=0.02),
     ),
 }
+"""MobILE's, where a task has some of its own."""
+
+STREAMS = {"cartpole-stochastic": 5, "reacher": 10, "hopper": 4, "walker2d": 4}
+"""Streams per iteration of the baselines, where two make too little data to learn from."""
 
 
-PRESETS: dict[str, Callable[[Task | None], MobILESettings]] = {
-    "default": default,
-    "general": general,
-    "paper": paper,
-    "authors": authors,
+def _baseline(settings: type) -> Preset:
+    """Settings with the task's streams and features."""
+
+    def preset(task: Task | None) -> Any:
+        if task is None:
+            return settings()
+        features = FEATURES.get(task.name, MMD())
+        return settings(streams=STREAMS.get(task.name, 2), chooser=features)
+
+    return preset
+
+
+def adversarial(task: Task | None) -> AdversarialSettings:
+    """On Reacher, whose 25 actions start far from any choice and whose episodes are short, steps
+    are longer and fewer costs ahead count."""
+    settings = _baseline(AdversarialSettings)(task)
+    if task and task.name == "reacher":
+        planner = TRPO(kl=0.1, critic=GAECritic(discount=0.95))
+        return replace(settings, planner=planner)
+    return settings
+
+
+PRESETS: Mapping[str, Mapping[str, Preset]] = {
+    "mobile": {"default": default, "general": general, "paper": paper, "authors": authors},
+    "bco": {"default": _baseline(BCOSettings)},
+    "gail": {"default": adversarial},
+    "gaifo": {"default": adversarial},
+    "ilpo": {"default": _baseline(ILPOSettings)},
 }
+"""By method and name; a method without a row has its settings' defaults."""
 
 
-def find_preset(name: str, method: str = "mobile") -> Callable[[Task | None], Any]:
-    presets: Mapping[str, Callable[[Task | None], Any]] = PRESETS
-    if method != "mobile":
-        presets = RIVALS[method]
-    if name not in presets:
-        raise ValueError(f"unknown preset {name!r}; there are: {', '.join(presets)}")
-    return presets[name]
+def presets_of(method: str, task: Task | None) -> dict[str, Preset]:
+    """The presets that a method has for a task, or for an unknown environment."""
+    presets = PRESETS.get(method, {"default": lambda task: METHODS[method].method.settings()})
+    for_paper = task is not None and task.name in PAPER
+    return {
+        name: preset
+        for name, preset in presets.items()
+        if for_paper or name not in ("paper", "authors")
+    }
+
+
+def find_settings(preset: str, method: str = "mobile", task: Task | None = None) -> Any:
+    """The settings that a preset has for a task, or for an unknown environment."""
+    presets = presets_of(method, task)
+    if preset not in presets:
+        whom = "an unknown environment" if task is None else task.name
+        raise ValueError(
+            f"{method} has no preset {preset!r} for {whom}; there are: {', '.join(presets)}"
+        )
+    return presets[preset](task)

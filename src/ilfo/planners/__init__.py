@@ -1,0 +1,13 @@
+"""Planners: improve a policy from a batch of trajectories with costs.
+
+`TRPO` is MobILE's planner; `PPO` can take its place. Both estimate advantages with a `GAECritic`.
+MobILE makes the batch in its model; GAIL, GAIfO and the training of experts make it in the real
+environment. A planner of your own derives from `AbstractPlanner`.
+"""
+
+from ilfo.planners.base import AbstractPlanner, PlannerState
+from ilfo.planners.critic import Batch, GAECritic
+from ilfo.planners.ppo import PPO
+from ilfo.planners.trpo import TRPO
+
+__all__ = ["PPO", "TRPO", "AbstractPlanner", "Batch", "GAECritic", "PlannerState"]

@@ -1,6 +1,6 @@
-"""What every planner promises: a better policy from a batch of trajectories with costs.
+"""Interface of planners: an improved policy from a batch of trajectories with costs.
 
-MobILE makes the batch in its model, expert training and adversarial methods in the environment.
+Shapes: N streams, T steps, S states, n = N·T.
 """
 
 import abc
@@ -16,30 +16,35 @@ from ilfo.policies.base import AbstractPolicy
 
 
 class PlannerState(eqx.Module):
+    """The policy, its critic, and the state of the policy's optimiser."""
+
     policy: AbstractPolicy
     critic: CriticState
     optimiser: Any
-    """Of the policy; None where the method has none."""
+    """State of the policy's optimiser; None for a planner without one."""
 
     def rescaled(self, normaliser: Normaliser) -> "PlannerState":
-        """The same networks behind other scales of the state."""
+        """The same networks, with another normaliser of the state."""
         scales = lambda p: (p.policy.normaliser, p.critic.critic.normaliser)
         return eqx.tree_at(scales, self, (normaliser, normaliser))
 
 
 class AbstractPlanner(eqx.Module):
+    """Hyper-parameters of a planner, and its update."""
+
     @abc.abstractmethod
     def init(
         self, policy: AbstractPolicy, state_dim: int, normaliser: Normaliser, *, key: Array
-    ) -> PlannerState: ...
+    ) -> PlannerState:
+        """The state for an initial policy."""
 
     @abc.abstractmethod
     def update(self, state: PlannerState, batch: Batch, *, key: Array) -> tuple[PlannerState, Log]:
-        """One improvement. The log has at least `kl`, `accepted`, `critic_loss`, `entropy`."""
+        """One policy update. The log has at least `kl`, `accepted`, `critic_loss`, `entropy`."""
 
 
 class Steps(NamedTuple):
-    """A batch's steps in one row each, as a policy is improved from them."""
+    """The steps of a batch, one per row."""
 
     states: Float[Array, "n S"]
     actions: Array
@@ -49,20 +54,21 @@ class Steps(NamedTuple):
 
     @staticmethod
     def of(batch: Batch, advantage: Float[Array, "N T"]) -> "Steps":
+        """From a batch and its advantages."""
         flat = lambda x: x.reshape(-1, *x.shape[2:])
         rollout, valid = batch.rollout, batch.rollout.valid.ravel()
         whitened = whiten(advantage.ravel(), valid)
         return Steps(flat(rollout.state), flat(rollout.action), whitened, valid)
 
     def mean(self, x: Float[Array, " n"]) -> Float[Array, ""]:
-        """Over the valid steps."""
+        """Mean over the valid steps."""
         return jnp.where(self.valid, x, 0).sum() / jnp.maximum(self.valid.sum(), 1)
 
 
 def whiten(x: Float[Array, "*n"], valid: Bool[Array, "*n"]) -> Float[Array, "*n"]:
-    """Zero mean and unit deviation over the valid entries; zero elsewhere."""
+    """Mean 0 and standard deviation 1 over the valid entries; 0 elsewhere."""
     count = jnp.maximum(valid.sum(), 1)
-    # measured from one of the entries, equal ones become exactly zero, not blown-up rounding noise
+    # subtracting an entry first makes equal entries exactly zero, not amplified rounding noise
     x = x - jnp.where(valid, x, jnp.inf).min()
     mean = jnp.where(valid, x, 0).sum() / count
     centred = jnp.where(valid, x - mean, 0)

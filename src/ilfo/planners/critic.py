@@ -1,12 +1,12 @@
-"""State values and advantages of costs.
+"""State values and advantages (GAE) of costs.
 
     δ_t = c_t + γ V(s_{t+1}) - V(s_t),   A_t = δ_t + γλ A_{t+1}
 
-Behind a terminal or runaway step V(s_{t+1}) is the closed form c/(1 - γ) of staying in an
-absorbing state of cost c for good; behind a cut the critic's own estimate stands in and the sum
-stops. The critic's network predicts (1 - γ) V, which is of the size of one step's cost: estimates
-are cut off at the largest cost in the batch. Where every trajectory is cut, as in tasks without an
-end, estimates that feed on themselves would otherwise grow without bound.
+After a terminal or runaway step V(s_{t+1}) is c/(1 - γ), the value of staying in an absorbing state
+of cost c. After truncation it is the critic's estimate, and the sum over later steps stops. The
+critic's network predicts (1 - γ) V, which has the size of one step's cost. Estimates are clipped to
+the largest cost in the batch: in tasks whose episodes never terminate, bootstrapped estimates could
+otherwise grow without bound.
 """
 
 from typing import Any
@@ -23,23 +23,26 @@ from ilfo.common.validation import require_at_least, require_share
 
 
 class Batch(eqx.Module):
-    """What a planner improves a policy from."""
+    """Trajectories with costs, from which a planner improves the policy."""
 
     rollout: Rollout
     cost: Float[Array, "N T"]
     terminal_cost: Float[Array, ""]
-    """Cost of every further step behind a terminal state; 0 where nothing follows."""
+    """Cost per step after termination."""
     runaway_cost: Float[Array, ""]
+    """Cost per step after an imagined trajectory ran away."""
 
     @property
     def largest_cost(self) -> Float[Array, ""]:
-        """Of one step, in absolute value."""
+        """Largest absolute cost of a step."""
         steps = jnp.where(self.rollout.valid, jnp.abs(self.cost), 0.0).max()
-        behind = jnp.maximum(jnp.abs(self.terminal_cost), jnp.abs(self.runaway_cost))
-        return jnp.maximum(steps, behind)
+        after = jnp.maximum(jnp.abs(self.terminal_cost), jnp.abs(self.runaway_cost))
+        return jnp.maximum(steps, after)
 
 
 class Critic(eqx.Module):
+    """V(s), a network."""
+
     network: MLP
     normaliser: Normaliser
     scale: float
@@ -54,18 +57,18 @@ class CriticState(eqx.Module):
 
 
 class GAECritic(eqx.Module):
-    """Generalised advantage estimation with a learned baseline."""
+    """Hyper-parameters of generalised advantage estimation with a learned value function."""
 
     discount: float = 0.995
-    """γ, below 1."""
+    """Discount γ, below 1."""
     trace: float = 0.97
-    """GAE's λ: 1 sums whole returns, 0 trusts the critic after one step."""
+    """λ of GAE: 1 uses whole returns, 0 bootstraps from the critic after one step."""
     width: int = 64
     """Units in each of the two hidden layers."""
     optimiser: training.AbstractOptimiser = training.Adam(1e-3, 1e-5)
-    """How the critic is fitted."""
+    """Optimiser of the critic."""
     plan: training.Passes = training.Passes(passes=1, batch_size=256)
-    """Passes over each batch of rollouts."""
+    """Passes over each batch of rollouts, and the size of minibatches."""
 
     def __post_init__(self):
         require_share(self, "trace")
@@ -74,6 +77,7 @@ class GAECritic(eqx.Module):
             raise ValueError(f"discount is {self.discount}, but must lie in [0, 1)")
 
     def init(self, state_dim: int, normaliser: Normaliser, *, key: Array) -> CriticState:
+        """An untrained critic."""
         network = mlp(state_dim, "scalar", self.width, 2, key=key)
         critic = Critic(network, normaliser, 1 / (1 - self.discount))
         return CriticState(critic, self.optimiser.build().init(_params(critic)))
@@ -81,27 +85,30 @@ class GAECritic(eqx.Module):
     def estimate(
         self, critic: Critic, batch: Batch
     ) -> tuple[Float[Array, "N T"], Float[Array, "N T"]]:
-        """Advantages, and the returns that the critic is fitted to."""
+        """Advantages, and the returns to which the critic is fitted."""
         rollout = batch.rollout
         limit = self.absorbed_value(batch.largest_cost)
         values = lambda states: jnp.clip(jax.vmap(jax.vmap(critic))(states), -limit, limit)
-        behind = values(rollout.next_state)
-        behind = jnp.where(rollout.terminal, self.absorbed_value(batch.terminal_cost), behind)
-        behind = jnp.where(rollout.runaway, self.absorbed_value(batch.runaway_cost), behind)
+        later = values(rollout.next_state)
+        later = jnp.where(rollout.terminal, self.absorbed_value(batch.terminal_cost), later)
+        later = jnp.where(rollout.runaway, self.absorbed_value(batch.runaway_cost), later)
         now = values(rollout.state)
         advantage = gae(
-            batch.cost + self.discount * behind - now,
-            rollout.ended | rollout.cut | ~rollout.valid,
+            batch.cost + self.discount * later - now,
+            rollout.ended | rollout.truncated | ~rollout.valid,
             self.discount * self.trace,
         )
         return advantage, advantage + now
 
     def absorbed_value(self, cost: Float[Array, ""]) -> Float[Array, ""]:
+        """Value of staying in a state of this cost."""
         return cost / (1 - self.discount)
 
     def fit(
         self, state: CriticState, batch: Batch, returns: Float[Array, "N T"], *, key: Array
     ) -> tuple[CriticState, Float[Array, ""]]:
+        """Continue fitting the critic to `returns`; the loss is that of the last pass."""
+
         def loss(critic, rows, weight):
             x, target = rows
             error = (jax.vmap(critic)(x) - target) / critic.scale
@@ -114,8 +121,7 @@ class GAECritic(eqx.Module):
             state.critic,
             state.optimiser,
             self.optimiser.build(),
-            rows,
-            rollout.valid.ravel(),
+            training.Dataset(rows, rollout.valid.ravel()),
             self.plan,
             key=key,
         )
@@ -123,7 +129,7 @@ class GAECritic(eqx.Module):
 
 
 def gae(delta: Float[Array, "N T"], stop: Array, decay: float | Array) -> Float[Array, "N T"]:
-    """A_t = δ_t + decay · A_{t+1}, where A_{t+1} does not count behind a stop."""
+    """A_t = δ_t + decay · A_{t+1}; after a stop A_{t+1} counts as 0."""
 
     def back(later, step):
         delta, stop = step

@@ -1,8 +1,8 @@
-"""Proximal policy optimisation: minibatch ascent on a surrogate whose gain is clipped.
+"""Proximal policy optimisation: minibatch descent on a clipped surrogate loss.
 
     minimise  E max(r A, clip(r, 1 - ε, 1 + ε) A) - entropy bonus,  r = π(a|s)/π_old(a|s)
 
-A is of costs, hence the maximum where the usual form for rewards has a minimum.
+A is an advantage of costs, hence a maximum where the usual form for rewards has a minimum.
 """
 
 import equinox as eqx
@@ -16,23 +16,26 @@ from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
 
+MAX_GRADIENT = 0.5
+"""Largest gradient norm; longer gradients are scaled down."""
+
 
 class PPO(AbstractPlanner):
+    """Hyper-parameters of PPO."""
+
     clip: float = 0.2
-    """ε: how far the ratio may go before its gain stops counting."""
+    """ε: the ratio of probabilities is clipped to [1 - ε, 1 + ε]."""
     entropy: float = 0.0
     """Weight of the entropy bonus."""
-    max_gradient: float = 0.5
-    """Largest gradient norm."""
     optimiser: training.AbstractOptimiser = training.Adam(3e-4, 1e-5)
-    """How the policy is fitted."""
+    """Optimiser of the policy."""
     plan: training.Passes = training.Passes(passes=10, batch_size=256)
-    """Passes over each batch of rollouts."""
+    """Passes over each batch of rollouts, and the size of minibatches."""
     critic: GAECritic = GAECritic()
-    """Advantages and their baseline."""
+    """Advantage estimation and value function."""
 
     def __post_init__(self):
-        require_positive(self, "clip", "max_gradient")
+        require_positive(self, "clip")
         require_at_least(self, 0, "entropy")
 
     def init(self, policy, state_dim, normaliser, *, key):
@@ -53,8 +56,7 @@ class PPO(AbstractPlanner):
             state.policy,
             state.optimiser,
             self._transform(),
-            rows,
-            steps.valid,
+            training.Dataset(rows, steps.valid),
             self.plan,
             key=policy_key,
         )
@@ -78,5 +80,5 @@ class PPO(AbstractPlanner):
         return (weight * loss).sum() / jnp.maximum(weight.sum(), 1.0)
 
     def _transform(self) -> optax.GradientTransformation:
-        clip = optax.clip_by_global_norm(self.max_gradient)
+        clip = optax.clip_by_global_norm(MAX_GRADIENT)
         return optax.chain(clip, self.optimiser.build())

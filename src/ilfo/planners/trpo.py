@@ -1,10 +1,10 @@
-"""Trust region policy optimisation; without its line search it is the natural policy gradient.
+"""Trust region policy optimisation; without the line search it is the natural policy gradient.
 
     minimise  E[π(a|s)/π_old(a|s) · A(s, a)]   subject to   E KL(π_old ‖ π) ≤ kl
     direction x: (F + damping) x = g,   step √(2 kl / xᵀFx) · x, shortened until both hold
 
-F is the Hessian of the KL at the old policy: products F v are the derivative of its gradient
-along v (jvp of grad). A is of costs, so the surrogate is to be made small.
+F is the Hessian of the KL divergence at the old policy; `fisher_product` computes products F v
+without forming it. A is an advantage of costs, so the surrogate is minimised.
 """
 
 import equinox as eqx
@@ -20,30 +20,32 @@ from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
 from ilfo.policies.mlp import within_bounds
 
+SHORTENING = 0.8
+"""Factor of the line search. The KL of the full step tends to be just above the bound; halving the
+step would leave a quarter of that KL."""
+
 
 class TRPO(AbstractPlanner):
+    """Hyper-parameters of TRPO."""
+
     kl: float = 0.01
-    """Bound on the mean KL divergence of a step."""
+    """Bound on the mean KL divergence of an update."""
     cg_iterations: int = 10
-    """Conjugate gradient iterations."""
+    """Iterations of the conjugate gradient method."""
     damping: float = 1e-3
-    """Added to the Fisher matrix's diagonal."""
+    """Added to the diagonal of the Fisher matrix."""
     line_search: bool = True
-    """Shorten the step until KL and surrogate are in order; False gives the natural gradient."""
-    shortening: float = 0.8
-    """Factor by which a step is shortened. The KL of the full step tends to lie just above the
-    bound; halving would then leave a quarter of it."""
+    """Shorten the step until the KL bound holds and the surrogate improves; False takes the full
+    natural gradient step."""
     backtracks: int = 20
-    """Shortenings before the step is given up."""
+    """Largest number of steps tried by the line search; then the policy stays as it is."""
     fisher_samples: int = 1000
-    """States, drawn from the batch, in the Fisher products."""
+    """Number of states, drawn from the batch, in products with the Fisher matrix."""
     critic: GAECritic = GAECritic()
-    """Advantages and their baseline."""
+    """Advantage estimation and value function."""
 
     def __post_init__(self):
         require_positive(self, "kl")
-        if not 0 < self.shortening < 1:
-            raise ValueError(f"shortening is {self.shortening}, but must lie in (0, 1)")
         require_at_least(self, 0, "damping")
         require_at_least(self, 1, "cg_iterations", "backtracks", "fisher_samples")
 
@@ -58,7 +60,7 @@ class TRPO(AbstractPlanner):
         return PlannerState(policy, critic, None), log | {"critic_loss": critic_loss}
 
     def step(self, policy, batch, advantage: Float[Array, "N T"], *, key: Array):
-        """The policy's part of the update."""
+        """Update of the policy, for given advantages."""
         steps = Steps.of(batch, advantage)
         params, static = eqx.partition(policy, eqx.is_inexact_array)
         origin, unravel = ravel_pytree(params)
@@ -67,7 +69,7 @@ class TRPO(AbstractPlanner):
         old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, steps.actions)
 
         def assess(vector) -> tuple[Array, Array]:
-            """Surrogate and mean KL."""
+            """Surrogate and mean KL of the policy with these parameters."""
             new = jax.vmap(rebuild(vector).distribution)(steps.states)
             log_prob = jax.vmap(lambda d, a: d.log_prob(a))(new, steps.actions)
             surrogate = steps.mean(jnp.exp(log_prob - old_log_prob) * steps.advantage)
@@ -77,7 +79,7 @@ class TRPO(AbstractPlanner):
         product = fisher_product(policy, self._fisher_states(steps, key), self.damping)
         direction, _ = cg(product, -gradient, maxiter=self.cg_iterations, tol=1e-6)
         curvature = direction @ product(direction)
-        # a failed solve can give a direction without curvature: then there is no step to take
+        # a failed solve can give a direction without positive curvature: then take no step
         usable = jnp.isfinite(curvature) & (curvature > 0)
         size = jnp.sqrt(2 * self.kl / jnp.where(usable, curvature, 1.0))
         full_step = jnp.where(usable, size, 0.0) * jnp.nan_to_num(direction)
@@ -102,15 +104,15 @@ class TRPO(AbstractPlanner):
 
         def shorten(carry):
             tries, _ = carry
-            return tries + 1, acceptable(origin + self.shortening**tries * full_step)
+            return tries + 1, acceptable(origin + SHORTENING**tries * full_step)
 
-        tries, found = jax.lax.while_loop(
+        tries, accepted = jax.lax.while_loop(
             lambda carry: ~carry[1] & (carry[0] < self.backtracks),
             shorten,
             (jnp.zeros((), jnp.int32), jnp.zeros((), bool)),
         )
-        fraction = jnp.where(found, self.shortening ** (tries - 1), 0.0)
-        return origin + fraction * full_step, found, tries
+        fraction = jnp.where(accepted, SHORTENING ** (tries - 1), 0.0)
+        return origin + fraction * full_step, accepted, tries
 
     def _fisher_states(self, steps: Steps, key: Array) -> Float[Array, "n S"]:
         order = shuffled_valid(steps.valid, key=key)
@@ -121,10 +123,10 @@ class TRPO(AbstractPlanner):
 def fisher_product(policy, states: Float[Array, "n S"], damping: float):
     """v ↦ (F + damping) v, with F the Hessian of E KL(π ‖ ·) at π, on flattened parameters.
 
-    At π itself the KL has no slope, so F = Jᵀ H J: J leads from parameters to the distributions'
-    parameters, and H is the KL's Hessian in those, a product with it the jvp of the gradient.
-    Through the network that is one pass forward and one back, half of the jvp of the gradient in
-    all parameters.
+    The gradient of the KL is zero at π, so F = Jᵀ H J, where J is the Jacobian of the action
+    distributions' parameters by the network's parameters and H the Hessian of the KL by the
+    distributions' parameters. A product takes one forward and one backward pass through the
+    network, half the cost of the jvp of the gradient by all parameters.
     """
     params, static = eqx.partition(policy, eqx.is_inexact_array)
     origin, unravel = ravel_pytree(params)
@@ -137,8 +139,3 @@ def fisher_product(policy, states: Float[Array, "n S"], damping: float):
         return back(jax.jvp(slope, (old,), (forward(v),))[1])[0] + damping * v
 
     return product
-
-
-def natural_policy_gradient(**fields) -> TRPO:
-    """NPG: the normalised natural gradient step, taken unseen."""
-    return TRPO(line_search=False, **fields)

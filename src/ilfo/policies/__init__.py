@@ -1,0 +1,25 @@
+"""Policies: a distribution over actions for every state.
+
+`MLPPolicy` holds the hyper-parameters of a policy network; its `init` builds a `CategoricalMLP` for
+discrete actions and a `GaussianMLP` for Box actions. `Cloning` fits a policy to pairs of states and
+actions by maximum likelihood. A policy of your own derives from `AbstractPolicy`.
+"""
+
+from ilfo.policies.base import AbstractDistribution, AbstractPolicy, Categorical, Gaussian
+from ilfo.policies.cloning import Cloning
+from ilfo.policies.host import HostPolicy
+from ilfo.policies.latent import LatentPolicy
+from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MLPPolicy
+
+__all__ = [
+    "AbstractDistribution",
+    "AbstractPolicy",
+    "Categorical",
+    "CategoricalMLP",
+    "Cloning",
+    "Gaussian",
+    "GaussianMLP",
+    "HostPolicy",
+    "LatentPolicy",
+    "MLPPolicy",
+]

@@ -1,4 +1,4 @@
-"""What every policy promises: a distribution over actions for one state."""
+"""Interface of policies and of the action distributions they return."""
 
 import abc
 
@@ -9,31 +9,38 @@ from jaxtyping import Array, Float, Int
 
 
 class AbstractDistribution(eqx.Module):
+    """A distribution over actions, for one state; use `jax.vmap` for a batch."""
+
     @abc.abstractmethod
     def noise(self, *shape: int, key: Array) -> Float[Array, "*shape n"]:
-        """The randomness of that many samples, drawn ahead of a loop; only the sizes of the
-        parameters matter. A generator inside a loop of small steps would cost more than the
-        networks."""
+        """Random numbers for `sample`, one row of n per sample.
+
+        They are drawn before a loop: a random generator inside a loop of small steps would cost
+        more than the networks. Only the sizes of the distribution's parameters are used."""
 
     @abc.abstractmethod
     def sample(self, noise: Float[Array, " n"]) -> Array:
-        """The action that one row of `noise` leads to."""
+        """The action for one row of `noise`."""
 
     @abc.abstractmethod
-    def mode(self) -> Array: ...
+    def mode(self) -> Array:
+        """The most likely action."""
 
     @abc.abstractmethod
-    def log_prob(self, action: Array) -> Float[Array, ""]: ...
+    def log_prob(self, action: Array) -> Float[Array, ""]:
+        """Log-probability of a discrete action, log-density of a continuous one."""
 
     @abc.abstractmethod
     def kl(self, other: "AbstractDistribution") -> Float[Array, ""]:
-        """KL(self ‖ other); both of the same kind."""
+        """KL(self ‖ other); both have the same class."""
 
     @abc.abstractmethod
     def entropy(self) -> Float[Array, ""]: ...
 
 
 class Categorical(AbstractDistribution):
+    """Over discrete actions 0 … n - 1."""
+
     logits: Float[Array, " n"]
 
     def noise(self, *shape, key):
@@ -58,7 +65,7 @@ class Categorical(AbstractDistribution):
 
 
 class Gaussian(AbstractDistribution):
-    """Independent in each dimension."""
+    """Over continuous actions, independent in each dimension."""
 
     mean: Float[Array, " A"]
     log_std: Float[Array, " A"]
@@ -86,5 +93,7 @@ class Gaussian(AbstractDistribution):
 
 
 class AbstractPolicy(eqx.Module):
+    """A policy π(a|s): maps one state to a distribution over actions."""
+
     @abc.abstractmethod
     def distribution(self, state: Float[Array, " S"]) -> AbstractDistribution: ...

@@ -1,9 +1,9 @@
-"""A policy from pairs of states and actions, by maximum likelihood.
+"""Fits a policy to pairs of states and actions by maximum likelihood.
 
     minimise  - E log π(a|s)
 
-The actions are the expert's own (BC), inferred (BC-O), or the agent's own ones given what they
-brought about (ILPO).
+The actions are the expert's (BC), those inferred by an inverse model (BC-O), or the agent's own,
+each with the latent action that explains its effect (ILPO).
 """
 
 from typing import Any, TypeVar
@@ -21,13 +21,15 @@ Policy = TypeVar("Policy", bound=AbstractPolicy)
 
 
 class Cloning(eqx.Module):
+    """Hyper-parameters of the fit."""
+
     optimiser: training.AbstractOptimiser = training.Adam(1e-3)
-    """How the policy is fitted."""
+    """Optimiser of the policy."""
     plan: training.Passes = training.Passes(passes=1, batch_size=128)
-    """Passes over the pairs per fit."""
+    """Passes over the pairs and batch size per fit."""
 
     def init(self, policy: AbstractPolicy) -> Any:
-        """The optimiser's first state."""
+        """The optimiser's initial state."""
         return self.optimiser.build().init(eqx.filter(policy, eqx.is_inexact_array))
 
     def fit(
@@ -39,14 +41,13 @@ class Cloning(eqx.Module):
         *,
         key: Array,
     ) -> tuple[Policy, Any, Float[Array, ""]]:
-        """The policy, the optimiser's state and the loss of the last pass."""
+        """The fitted policy, the optimiser's state and the loss of the last pass."""
         policy, optimiser, loss = training.fit(
             negative_log_likelihood,
             policy,
             optimiser,
             self.optimiser.build(),
-            pairs,
-            valid,
+            training.Dataset(pairs, valid),
             self.plan,
             key=key,
         )

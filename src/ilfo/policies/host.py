@@ -1,7 +1,8 @@
 """Policies in NumPy, for the loop that steps real environments.
 
-Calling into compiled code for one small batch per step costs more than CartPole itself; the same
-arithmetic in NumPy does not. Several seeds act in one call: parameters carry a leading axis K.
+For one small batch per environment step, calling a compiled JAX function costs more than a step of
+CartPole; the same arithmetic in NumPy costs less. Several seeds act in one call: all parameters
+have a leading axis K.
 """
 
 import equinox as eqx
@@ -14,14 +15,17 @@ from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
 
 
 class HostPolicy:
-    """Built from a policy whose every array has a leading axis K (seeds)."""
+    """A NumPy copy of a policy whose arrays all have a leading axis K (seeds)."""
 
     def __init__(self, policy: AbstractPolicy):
         self._latent: HostPolicy | None = None
         if isinstance(policy, LatentPolicy):
             self._latent, policy = HostPolicy(policy.latent), policy.remap
         if not isinstance(policy, CategoricalMLP | GaussianMLP):
-            raise TypeError(f"no NumPy version of {type(policy).__name__} exists")
+            raise TypeError(
+                f"cannot act with a policy of class {type(policy).__name__}: expected "
+                "CategoricalMLP, GaussianMLP or LatentPolicy"
+            )
         self._discrete = isinstance(policy, CategoricalMLP)
         layers = policy.network.layers
         self._weights = [np.asarray(layer.weight) for layer in layers]
@@ -34,12 +38,12 @@ class HostPolicy:
 
     @staticmethod
     def single(policy: AbstractPolicy) -> "HostPolicy":
-        """From a policy without the seed axis; it then acts with K = 1."""
+        """From a policy without the axis of seeds; K is 1."""
         arrays, static = eqx.partition(policy, eqx.is_array)
         return HostPolicy(eqx.combine(jax.tree.map(lambda x: x[None], arrays), static))
 
     def outputs(self, states: np.ndarray) -> np.ndarray:
-        """Logits or means, (K, N, ·), for states (K, N, S)."""
+        """Logits or means (K, N, ·) for states (K, N, S)."""
         if self._latent is not None:
             latent = self._latent.outputs(states)
             chosen = np.eye(latent.shape[-1], dtype=np.float32)[latent.argmax(-1)]
@@ -50,18 +54,19 @@ class HostPolicy:
         return x @ self._weights[-1] + self._biases[-1]
 
     def mode(self, states: np.ndarray) -> np.ndarray:
+        """The most likely action for each state."""
         out = self.outputs(states)
         return out.argmax(-1).astype(np.int32) if self._discrete else out
 
     def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """`noise` as drawn by `draw_noise`, one row per state."""
+        """Random actions; `noise` comes from `draw_noise`, one row per state."""
         out = self.outputs(states)
         if not self._discrete:
             return out + self._std * noise
         return (out + noise).argmax(-1).astype(np.int32)
 
     def draw_noise(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        """Gumbel noise for numbered actions, normal noise for real ones; float32 (*shape, ·)."""
+        """Gumbel noise for discrete actions, normal noise for continuous ones; (*shape, ·)."""
         full = (*shape, self._biases[-1].shape[-1])
         if self._discrete:
             return generator.gumbel(size=full).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A policy in two stages: the likeliest latent action, then the action it stands for."""
+"""A policy in two stages: the most likely latent action, then the action it maps to (ILPO)."""
 
 import jax
 import jax.numpy as jnp
@@ -8,10 +8,12 @@ from ilfo.policies.mlp import CategoricalMLP
 
 
 class LatentPolicy(AbstractPolicy):
+    """π(a|s) = π(a|s, z) with z = argmax π(z|s)."""
+
     latent: CategoricalMLP
     """π(z|s)."""
     remap: CategoricalMLP
-    """π(a|s, z); its input is the state followed by z as one-hot."""
+    """π(a|s, z); its input is the state followed by z as a one-hot vector."""
 
     def distribution(self, state):
         logits = self.latent.distribution(state).logits

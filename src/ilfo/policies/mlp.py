@@ -1,7 +1,7 @@
-"""Tanh networks that give a categorical or a Gaussian over actions.
+"""Policies that are tanh networks: categorical or Gaussian over actions.
 
-The last layer starts near zero: the first policy is close to uniform (or to N(0, σ₀²)) whatever
-the states look like, which is what the first exploration wants.
+The last layer is initialised near zero, so that the initial policy is close to uniform (or to
+N(0, σ₀²)) in every state.
 """
 
 from typing import TypeVar
@@ -19,6 +19,8 @@ from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 
 
 class CategoricalMLP(AbstractPolicy):
+    """A network for the logits of discrete actions."""
+
     network: MLP
     normaliser: Normaliser
 
@@ -27,6 +29,9 @@ class CategoricalMLP(AbstractPolicy):
 
 
 class GaussianMLP(AbstractPolicy):
+    """A network for the mean of continuous actions; the standard deviation is the same in every
+    state and is kept between its bounds."""
+
     network: MLP
     log_std: Float[Array, " A"]
     normaliser: Normaliser
@@ -42,8 +47,8 @@ Policy = TypeVar("Policy", bound=AbstractPolicy)
 
 
 def within_bounds(policy: Policy) -> Policy:
-    """The same policy; a deviation beyond its bound, where it has no gradient and would stay for
-    good, is put back on it."""
+    """The same policy, with standard deviations outside their bounds moved to the bounds. Outside
+    they have no gradient and would never come back."""
     if not isinstance(policy, GaussianMLP):
         return policy
     log_std = jnp.clip(policy.log_std, policy.log_std_min, policy.log_std_max)
@@ -51,35 +56,37 @@ def within_bounds(policy: Policy) -> Policy:
 
 
 class MLPPolicy(eqx.Module):
-    """Hyper-parameters of a policy network; the action space decides which kind it is."""
+    """Hyper-parameters of a policy network: categorical for discrete actions, else Gaussian."""
 
     width: int = 64
     """Units in each hidden layer."""
     depth: int = 2
-    """Hidden layers."""
+    """Number of hidden layers."""
     initial_log_std: float = -0.5
-    """Logarithm of the first standard deviation (Box actions only; the Box is [-1, 1])."""
+    """Logarithm of the initial standard deviation. Box actions only, scaled to [-1, 1]."""
     log_std_min: float = -2.5
-    """Lower bound of that logarithm: exploration never quite ends."""
+    """Lower bound of the logarithm, so that the policy never stops exploring."""
     log_std_max: float = 1.0
-    """Upper bound of that logarithm."""
+    """Upper bound of the logarithm."""
 
     def __post_init__(self):
         require_at_least(self, 1, "width")
         require_at_least(self, 0, "depth")
         if self.log_std_min > self.log_std_max:
             raise ValueError(
-                f"log_std_min is {self.log_std_min}, above log_std_max {self.log_std_max}"
+                f"log_std_min is {self.log_std_min}, but must not be above log_std_max, which is "
+                f"{self.log_std_max}"
             )
 
     def init(
         self, state_dim: int, actions: ActionSpace, normaliser: Normaliser, *, key: Array
     ) -> AbstractPolicy:
+        """A policy with random weights; `normaliser` scales its inputs."""
         network = mlp(state_dim, actions.encoded_dim, self.width, self.depth, jnp.tanh, key=key)
         last = lambda net: (net.layers[-1].weight, net.layers[-1].bias)
         network = eqx.tree_at(last, network, [0.01 * leaf for leaf in last(network)])
         if isinstance(actions, DiscreteActions):
             return CategoricalMLP(network, normaliser)
-        # `full` would give a weak type, which the first update loses: everything compiled twice
+        # `jnp.full` would give a weak type, and the first update would compile everything again
         log_std = self.initial_log_std * jnp.ones(actions.encoded_dim)
         return GaussianMLP(network, log_std, normaliser, self.log_std_min, self.log_std_max)

@@ -1,0 +1,42 @@
+"""Trajectories of a policy, in the real environment and in a learned model.
+
+`collect.collect` takes a fixed number of environment steps for training, `play` runs whole
+episodes for evaluation, and `World` is a learned environment to imagine trajectories in. Scores
+compare returns with the expert's, and `prediction_errors` compares a model's predictions with real
+episodes.
+"""
+
+from typing import TYPE_CHECKING
+
+from ilfo.common.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ilfo.rollouts.episodes import Episode, mean_return, play
+    from ilfo.rollouts.imagine import World
+    from ilfo.rollouts.model_error import PredictionError, prediction_errors
+    from ilfo.rollouts.scores import random_return, score
+
+__all__ = [
+    "Episode",
+    "PredictionError",
+    "World",
+    "mean_return",
+    "play",
+    "prediction_errors",
+    "random_return",
+    "score",
+]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Episode": "episodes",
+        "PredictionError": "model_error",
+        "World": "imagine",
+        "mean_return": "episodes",
+        "play": "episodes",
+        "prediction_errors": "model_error",
+        "random_return": "scores",
+        "score": "scores",
+    },
+)

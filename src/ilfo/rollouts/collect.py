@@ -1,4 +1,4 @@
-"""Trajectories: `collect` in real environments on the host, `imagine` in a learned model."""
+"""Collecting a fixed number of environment steps with the current policies, on the host."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from ilfo.policies.host import HostPolicy
 
 
 def observe(observation) -> np.ndarray:
-    """A copy of an observation as a flat state."""
+    """An observation as a flat float32 state; always a copy."""
     return np.array(observation, np.float32).ravel()
 
 
@@ -26,11 +26,12 @@ def collect(
     iteration: int,
     steps: int,
 ) -> tuple[Rollout, np.ndarray]:
-    """Let each seed's policy act in its streams for exactly `steps` steps.
+    """Take exactly `steps` steps in every environment, with the stochastic policies of K seeds.
 
-    `environments` holds K·N of them, the streams of the first seed first. Each stream starts with
-    a reset whose seed follows from (seed, iteration, stream) and resets itself inside; a reset is
-    never a step. Returns the rollout as NumPy arrays (K, N, T, …) and the rewards (K, N, T).
+    `environments` holds K·N environments, the N streams of the first seed first. Each stream
+    starts with a reset seeded by (seed, iteration, stream) and is reset after every episode; a
+    reset does not count as a step. Returns the rollout as NumPy arrays (K, N, T, …) and the
+    rewards (K, N, T).
     """
     k, n = len(seeds), len(environments) // len(seeds)
     assert k * n == len(environments), "every seed has the same number of streams"
@@ -46,7 +47,7 @@ def collect(
     dim = current.shape[-1]
     states, following = np.empty((2, k * n, steps, dim), np.float32)
     rewards = np.zeros((k * n, steps), np.float32)
-    terminal, cut, runaway = np.zeros((3, k * n, steps), bool)
+    terminal, truncated, runaway = np.zeros((3, k * n, steps), bool)
     elapsed = np.zeros((k * n, steps), np.int32)
     drawn: list[np.ndarray] = []
     age = np.zeros(k * n, np.int32)
@@ -59,19 +60,20 @@ def collect(
         for i, env in enumerate(environments):
             observation, rewards[i, t], ends, stops, _ = env.step(executed[i])
             following[i, t] = current[i] = observe(observation)
-            terminal[i, t], cut[i, t] = ends, stops and not ends
+            terminal[i, t], truncated[i, t] = ends, stops and not ends
             if ends or stops:
                 age[i] = 0
                 if t + 1 < steps:
                     current[i] = observe(env.reset()[0])
-    cut[:, -1] |= ~terminal[:, -1]
+    truncated[:, -1] |= ~terminal[:, -1]
     by_seed: Any = lambda x: x.reshape(k, n, *x.shape[1:])
-    columns = (states, np.stack(drawn, 1), following, terminal, runaway, cut, ~runaway, elapsed)
+    steps_taken = (states, np.stack(drawn, 1), following, terminal)
+    columns = (*steps_taken, runaway, truncated, ~runaway, elapsed)
     return Rollout(*map(by_seed, columns)), by_seed(rewards)
 
 
 def reset(environments: Sequence[gym.Env], names: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """First states (N, S) of as many environments as there are names, each seeded by its own."""
+    """Reset one environment for each name, seeded by it, and return the first states (N, S)."""
     first = [
         observe(env.reset(seed=stream_seed(*name))[0])
         for env, name in zip(environments, names, strict=False)

@@ -1,6 +1,6 @@
-"""Whole episodes of a policy in real environments: for scores, for recording demonstrations.
+"""Whole episodes of a policy in the real environment, for evaluation and for demonstrations.
 
-The first episodes *started* count. Taking the first to finish would prefer short ones.
+The first episodes *started* are kept. Keeping the first to finish would favour short episodes.
 """
 
 import itertools
@@ -16,10 +16,12 @@ from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import observe, reset
 
 BLOCK = 256
-"""Steps whose randomness is drawn at once."""
+"""Number of steps for which action noise is drawn at once."""
 
 
 class Episode(NamedTuple):
+    """One whole episode."""
+
     states: np.ndarray
     """(T+1, S), the last state included."""
     actions: np.ndarray
@@ -27,6 +29,7 @@ class Episode(NamedTuple):
     rewards: np.ndarray
     """(T,)"""
     terminal: bool
+    """Whether the episode ended in a terminal state rather than by the time limit."""
 
 
 def play(
@@ -39,7 +42,10 @@ def play(
     purpose: int = Purpose.EVALUATE,
     greedy: bool = True,
 ) -> Iterator[Episode]:
-    """Episode i resets with a seed of its own, whatever number of environments there is."""
+    """Episodes of a policy, greedy or stochastic.
+
+    Episode i has its own reset seed, so episodes do not depend on the number of environments.
+    """
     for first in range(0, episodes, len(environments)):
         numbers = range(first, min(first + len(environments), episodes))
         yield from _round(
@@ -48,19 +54,19 @@ def play(
 
 
 def _round(environments, policy, actions, names, greedy) -> list[Episode]:
-    """One episode in each of the first environments."""
+    """One episode for each name, all in parallel."""
     count = len(names)
     current = reset(environments, names)
     generators = [np.random.default_rng([*name, Purpose.ACT]) for name in names]
     states = [[state] for state in current.copy()]
-    done: list[list] = [[] for _ in names]
+    taken: list[list] = [[] for _ in names]
     running, terminal = list(range(count)), [False] * count
     for step in itertools.count():
         if greedy:
             action = policy.mode(current[running][None])[0]
         else:
             if step % BLOCK == 0:
-                noise = np.stack([policy.draw_noise(each, (BLOCK,)) for each in generators])
+                noise = np.stack([policy.draw_noise(rng, (BLOCK,)) for rng in generators])
             action = policy.sample(current[running][None], noise[running, step % BLOCK][None])[0]
         still = []
         for i, act in zip(running, actions.to_environment(action), strict=True):
@@ -68,7 +74,7 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
             new = observe(observation)
             current[i] = new
             states[i].append(new)
-            done[i].append((act, reward))
+            taken[i].append((act, reward))
             terminal[i] = bool(ends)
             if not (ends or stops):
                 still.append(i)
@@ -78,8 +84,8 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
     return [
         Episode(
             np.stack(states[i]),
-            np.stack([act for act, _ in done[i]]),
-            np.asarray([reward for _, reward in done[i]], np.float64),
+            np.stack([act for act, _ in taken[i]]),
+            np.asarray([reward for _, reward in taken[i]], np.float64),
             terminal[i],
         )
         for i in range(count)

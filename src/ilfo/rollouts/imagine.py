@@ -1,4 +1,4 @@
-"""The learned environment in which a policy is improved, and where its trajectories begin."""
+"""Imagined rollouts: trajectories of a policy in a learned model, and their start states."""
 
 import functools
 
@@ -15,14 +15,19 @@ from ilfo.dynamics.bonus import FittedBonus
 from ilfo.dynamics.termination import AbstractRule
 from ilfo.policies.base import AbstractPolicy
 
+STARTS = 5_000
+"""Demonstrated states that imagined trajectories may begin in."""
+
 
 class World(eqx.Module):
+    """A learned environment: dynamics, termination rule, exploration bonus and trusted region."""
+
     model: AbstractModel
     rule: AbstractRule
     bonus: FittedBonus
     normaliser: Normaliser
     radius: Float[Array, ""]
-    """Normalised norm beyond which the model is not believed."""
+    """Norm of a normalised state beyond which the model is not trusted."""
 
     def imagine(
         self,
@@ -33,12 +38,51 @@ class World(eqx.Module):
         *,
         key: Array,
     ) -> Rollout:
-        """A trajectory of the policy from each start."""
-        region = (self.normaliser, self.radius)
-        return imagine(policy, self.model, self.rule, actions, starts, region, horizon, key=key)
+        """Roll out the policy in the model, one trajectory of `horizon` steps from each start.
+
+        A trajectory ends when the termination rule says so. It runs away when the norm of its
+        normalised state exceeds the radius or is not finite. Steps after either are marked as not
+        valid. Trajectory i follows member i mod M of the model.
+        """
+
+        def trajectory(hypothesis: AbstractModel, start: Float[Array, " S"], key: Array):
+            def step(state: Float[Array, " S"], randomness):
+                noise, model_key = randomness
+                action = policy.distribution(state).sample(noise)
+                reached = hypothesis.sample(state, actions.execute(action), key=model_key)
+                inside = self._trusts(reached)
+                reached = jnp.where(inside, reached, state)
+                return reached, (state, action, reached, inside)
+
+            act_key, model_key = jax.random.split(key)
+            noise = policy.distribution(start).noise(horizon, key=act_key)
+            return jax.lax.scan(step, start, (noise, jax.random.split(model_key, horizon)))[1]
+
+        # Grouped by member, so that each network sees all of its own trajectories at once. Endings
+        # are computed afterwards, because inside the loop every small operation costs time.
+        count, members = starts.shape[0], self.model.members
+        lanes = jnp.arange(-(-count // members) * members).reshape(-1, members).T % count
+        keys = jax.random.split(key, count)
+        grouped = jax.vmap(
+            lambda index, lane: jax.vmap(functools.partial(trajectory, self.model.member(index)))(
+                starts[lane], keys[lane]
+            )
+        )(jnp.arange(members), lanes)
+        in_order = lambda x: x.swapaxes(0, 1).reshape(-1, *x.shape[2:])[:count]
+        state, action, reached, inside = jax.tree.map(in_order, grouped)
+        terminal = inside & jax.vmap(jax.vmap(self.rule))(reached)
+        ended = terminal | ~inside
+        valid = jnp.cumsum(ended, axis=1) - ended == 0
+        truncated = jnp.zeros_like(valid).at[:, -1].set(valid[:, -1] & ~ended[:, -1])
+        elapsed = jnp.broadcast_to(jnp.arange(horizon), valid.shape)
+        runaway = ~inside & valid
+        return Rollout(state, action, reached, terminal & valid, runaway, truncated, valid, elapsed)
+
+    def _trusts(self, state: Float[Array, " S"]) -> Bool[Array, ""]:
+        return ((self.normaliser(state) ** 2).sum() <= self.radius**2) & jnp.isfinite(state).all()
 
     def bonuses(self, actions: ActionSpace, rollout: Rollout) -> Float[Array, "N T"]:
-        """What each step earns for going where little is known."""
+        """The exploration bonus of each step."""
         executed = jax.vmap(jax.vmap(actions.execute))(rollout.action)
         return self.bonus(jax.vmap(jax.vmap(self.model.uncertainty))(rollout.state, executed))
 
@@ -46,76 +90,28 @@ class World(eqx.Module):
 def trusted_radius(
     normaliser: Normaliser, buffer: Buffer, expert: Expert, multiple: float
 ) -> Float[Array, ""]:
-    """A multiple of the largest normalised norm that was visited or demonstrated."""
+    """A multiple of the largest norm of a normalised state, visited or demonstrated."""
     norm = lambda x: jnp.sqrt((normaliser(x) ** 2).sum(-1))
     radius = jnp.where(buffer.recent.valid, norm(buffer.recent.items.next_state), 0).max()
-    if expert.reached is not None:
-        radius = jnp.maximum(radius, norm(expert.reached).max())
+    if expert.shows_states:
+        radius = jnp.maximum(radius, norm(expert.steps.after).max())
     return multiple * radius
 
 
 def draw_starts(
     buffer: Buffer, expert: Expert, count: int, expert_share: float, *, key: Array
 ) -> tuple[Float[Array, "N S"], Bool[Array, " N"]]:
-    """Reset states, and a share of demonstrated ones; the mask tells which are reset states."""
+    """Start states: reset states from the buffer and a share of demonstrated states.
+
+    The mask marks the reset states.
+    """
     reset_key, expert_key = jax.random.split(key)
     starts = buffer.starts.sample(count, key=reset_key)
-    # rounding must not borrow them all: the discriminator needs some that are the policy's own
+    # at least one start is a reset state: the discriminator needs trajectories from these
     borrowed = min(round(expert_share * count), count - 1)
-    if expert.starts is None or not borrowed:
+    if not expert.shows_states or not borrowed:
         return starts, jnp.ones(count, bool)
-    index = jax.random.randint(expert_key, (borrowed,), 0, expert.starts.shape[0])
-    starts = starts.at[count - borrowed :].set(expert.starts[index])
+    demonstrated = expert.steps.before[:STARTS]
+    index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
+    starts = starts.at[count - borrowed :].set(demonstrated[index])
     return starts, jnp.arange(count) < count - borrowed
-
-
-def imagine(
-    policy: AbstractPolicy,
-    model: AbstractModel,
-    rule: AbstractRule,
-    actions: ActionSpace,
-    starts: Float[Array, "N S"],
-    region: tuple[Normaliser, Float[Array, ""]],
-    horizon: int,
-    *,
-    key: Array,
-) -> Rollout:
-    """Let the policy act in the model, one trajectory of `horizon` steps from each start.
-
-    A trajectory ends when `rule` says so, or runs away when its normalised norm leaves `region`
-    (normaliser, radius) or is not a number; what follows is marked invalid. Each trajectory
-    follows one member of the model: number i the member i mod M.
-    """
-    normaliser, radius = region
-
-    def trajectory(hypothesis: AbstractModel, start: Float[Array, " S"], key: Array):
-        def step(state: Float[Array, " S"], randomness):
-            noise, model_key = randomness
-            action = policy.distribution(state).sample(noise)
-            reached = hypothesis.sample(state, actions.execute(action), key=model_key)
-            inside = ((normaliser(reached) ** 2).sum() <= radius**2) & jnp.isfinite(reached).all()
-            reached = jnp.where(inside, reached, state)
-            return reached, (state, action, reached, inside)
-
-        act_key, model_key = jax.random.split(key)
-        noise = policy.distribution(start).noise(horizon, key=act_key)
-        return jax.lax.scan(step, start, (noise, jax.random.split(model_key, horizon)))[1]
-
-    # Dealt out by member, each one's networks see their own trajectories, all at once, and no
-    # others. Endings are found afterwards: inside the loop every small operation counts.
-    count, members = starts.shape[0], model.members
-    lanes = jnp.arange(-(-count // members) * members).reshape(-1, members).T % count
-    keys = jax.random.split(key, count)
-    dealt = jax.vmap(
-        lambda index, lane: jax.vmap(functools.partial(trajectory, model.member(index)))(
-            starts[lane], keys[lane]
-        )
-    )(jnp.arange(members), lanes)
-    in_order = lambda x: x.swapaxes(0, 1).reshape(-1, *x.shape[2:])[:count]
-    state, action, reached, inside = jax.tree.map(in_order, dealt)
-    terminal = inside & jax.vmap(jax.vmap(rule))(reached)
-    ended = terminal | ~inside
-    valid = jnp.cumsum(ended, axis=1) - ended == 0
-    cut = jnp.zeros_like(valid).at[:, -1].set(valid[:, -1] & ~ended[:, -1])
-    elapsed = jnp.broadcast_to(jnp.arange(horizon), valid.shape)
-    return Rollout(state, action, reached, terminal & valid, ~inside & valid, cut, valid, elapsed)

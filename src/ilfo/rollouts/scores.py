@@ -1,4 +1,4 @@
-"""From returns to scores: 1 is the expert."""
+"""Scores: returns relative to the expert's, so that 1 is the expert."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,10 @@ from ilfo.common.seeding import Purpose, stream_seed
 
 
 def score(value: float, expert: float | None, random: float) -> float | None:
-    """value / expert; where returns can be negative, both measured from a random policy's.
+    """value / expert. If one of expert and random is negative, both are measured from random.
 
-    None where there is no scale: the expert's return is unknown, or that of a random policy.
+    `value`, `expert` and `random` are mean returns of the learner, the expert and a random policy.
+    None if the expert's return is unknown or equal to that of a random policy.
     """
     if expert is None:
         return None
@@ -21,7 +22,7 @@ def score(value: float, expert: float | None, random: float) -> float | None:
 
 
 def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:
-    """Mean return of uniformly random actions."""
+    """Mean return of a policy that samples actions uniformly."""
     returns = []
     for number in range(episodes):
         reset_seed = stream_seed(seed, Purpose.EVALUATE, number)
@@ -36,6 +37,6 @@ def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:
 
 
 def mean_known(scores: Sequence[float | None]) -> float | None:
-    """Over those that there are."""
+    """Mean of the scores that are not None; None if there are none."""
     known = [score for score in scores if score is not None]
     return float(np.mean(known)) if known else None

@@ -1,13 +1,16 @@
 """A short film of a policy as a GIF, made without a display."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ilfo.common.optional import MissingExtraError
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import action_space
 from ilfo.environments.factory import Factory
@@ -26,38 +29,91 @@ def check_path(path: Path) -> None:
     require_new(path)
 
 
+def check_rendering(made: Factory) -> None:
+    """Before any work: renders one frame, to find out whether that is possible here."""
+    environment = open_for_rendering(made)
+    try:
+        environment.reset(seed=0)
+        frame = environment.render()
+    except gym.error.DependencyNotInstalled as error:
+        raise MissingExtraError(
+            f"rendering {made.name} failed ({error}); install what it needs with: "
+            "pip install 'ilfo[video]'"
+        ) from error
+    except (AttributeError, ImportError, RuntimeError) as error:  # as MuJoCo's GL backends do
+        raise ValueError(
+            f"{made.name} cannot be rendered here: {error}; for a MuJoCo environment, set the "
+            "environment variable MUJOCO_GL to egl or osmesa, whichever is installed"
+        ) from error
+    finally:
+        environment.close()
+    if np.ndim(frame) != 3:  # type: ignore[arg-type]
+        raise ValueError(f'{made.name} has no render_mode="rgb_array", so it cannot be filmed')
+
+
 def film(
     made: Factory, policy: HostPolicy, path: Path, *, seed: int, expert_return: float | None = None
 ) -> float:
-    """One greedy episode into a file; what it has gained so far stands in the picture beside the
-    expert's return. The return of the whole episode is returned.
+    """Films one greedy episode, with its return so far and the expert's return in the picture.
+    Returns the return of the whole episode.
 
     The film is as long as the episode, 20 seconds at most.
     """
     check_path(path)
-    os.environ.setdefault("MUJOCO_GL", "egl")  # neither needs a display
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    environment = made.make(render_mode="rgb_array")
-    every = max(round(_rate(environment) / FRAMES_PER_SECOND), 1)
-    actions = action_space(made.action_space)
-    state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
     frames: list[np.ndarray] = []
-    total, done, step = 0.0, False, 0
-    while not done:
-        if step % every == 0 and len(frames) < SECONDS * FRAMES_PER_SECOND:
+
+    def shoot(step: int, environment: gym.Env, total: float, last: bool) -> None:
+        every = max(round(frame_rate(environment) / FRAMES_PER_SECOND), 1)
+        if (step % every == 0 or last) and len(frames) < SECONDS * FRAMES_PER_SECOND:
             frames.append(_labelled(environment.render(), total, expert_return))
-        action = actions.to_environment(policy.mode(state[None])[0])[0]
-        observation, reward, ends, stops, _ = environment.step(action)
-        state, total = observe(observation)[None], total + float(reward)
-        done, step = ends or stops, step + 1
-    if len(frames) < SECONDS * FRAMES_PER_SECOND:
-        frames.append(_labelled(environment.render(), total, expert_return))
-    environment.close()
+
+    total = play_greedily(made, policy, seed, shoot)
     imageio.imwrite(path, np.stack(frames), duration=1000 / FRAMES_PER_SECOND, loop=0)
     return total
 
 
-def _rate(environment: gym.Env) -> float:
+def open_for_rendering(made: Factory) -> gym.Env:
+    os.environ.setdefault("MUJOCO_GL", "egl")  # neither needs a display
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    environment = made.make(render_mode="rgb_array")
+    _follow(environment.unwrapped)
+    return environment
+
+
+def _follow(simulator: Any) -> None:
+    """Use the camera `track` of a MuJoCo model, where it has one: it moves along with the robot."""
+    if hasattr(simulator, "mujoco_renderer"):
+        import mujoco
+
+        camera = mujoco.mj_name2id(simulator.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+        if camera >= 0:
+            simulator.mujoco_renderer.camera_id = camera
+
+
+def play_greedily(
+    made: Factory,
+    policy: HostPolicy,
+    seed: int,
+    shoot: Callable[[int, gym.Env, float, bool], None],
+) -> float:
+    """One greedy episode; `shoot` is called in every state with the step, the environment, the
+    return so far and whether the episode is over."""
+    environment = open_for_rendering(made)
+    actions = action_space(made.action_space)
+    state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
+    total, done, step = 0.0, False, 0
+    while not done:
+        shoot(step, environment, total, False)
+        action = actions.to_environment(policy.mode(state[None])[0])[0]
+        observation, reward, ends, stops, _ = environment.step(action)
+        state, total = observe(observation)[None], total + float(reward)
+        done, step = ends or stops, step + 1
+    shoot(step, environment, total, True)
+    environment.close()
+    return total
+
+
+def frame_rate(environment: gym.Env) -> float:
     return float(environment.metadata.get("render_fps", FRAMES_PER_SECOND))
 
 

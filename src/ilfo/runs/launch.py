@@ -17,7 +17,7 @@ from ilfo.data.npz import PartlyWithoutActions
 from ilfo.environments.factory import Environment
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
-from ilfo.methods.presets import find_preset
+from ilfo.methods.presets import find_settings
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.recorder import Recorder
 from ilfo.storage import config
@@ -53,7 +53,7 @@ class RunSpec:
             raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("say what to learn in: --task, or --env with --demos")
-        acts = METHODS[self.method].needs.environment
+        acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("say how many environment steps may be taken: --total-timesteps")
 
@@ -69,17 +69,18 @@ class RunSpec:
     def environment(self) -> Environment:
         return find_task(self.task).environment if self.task else str(self.env)
 
-    def demonstrations(self) -> Demonstrations:
+    def demonstrations(self, *, states_only: bool = False) -> Demonstrations:
+        """With `states_only` no actions are read, even where the method needs them."""
         if self.demos is None and self.task is None:
             raise ValueError("an environment needs demonstrations: give both --env and --demos")
         if self.demos is None:
-            actions = METHODS[self.method].needs.actions
+            actions = METHODS[self.method].method.needs.actions and not states_only
             return find_task(str(self.task)).load(self.trajectories, actions=actions)
-        loaded = self._load(self.demos)
+        loaded = Demonstrations.load(self.demos) if states_only else self._load(self.demos)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str) -> Demonstrations:
-        needs = METHODS[self.method].needs
+        needs = METHODS[self.method].method.needs
         try:
             return Demonstrations.load(demos, actions=needs.actions)
         except PartlyWithoutActions:
@@ -90,8 +91,8 @@ class RunSpec:
             raise
 
     def settings(self) -> Any:
-        preset = find_preset(self.preset, self.method)
-        settings = preset(find_task(self.task) if self.task else None)
+        task = find_task(self.task) if self.task else None
+        settings = find_settings(self.preset, self.method, task)
         for change in self.changes:
             settings = apply_change(settings, change)
         return settings
@@ -99,7 +100,7 @@ class RunSpec:
     @property
     def budget(self) -> int | None:
         """Environment steps per seed; None for a method that takes none."""
-        if self.total_timesteps is not None or not METHODS[self.method].needs.environment:
+        if self.total_timesteps is not None or not METHODS[self.method].method.needs.environment:
             return self.total_timesteps
         return find_task(str(self.task)).budget
 

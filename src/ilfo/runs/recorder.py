@@ -13,14 +13,13 @@ import numpy as np
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
+from ilfo.agents.method import Selection
 from ilfo.agents.seeds import one_seed
 from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.scores import mean_known, random_return, score
 from ilfo.runs.curves import draw_curves
 from ilfo.runs.directory import RunDirectory
 
-MEASURES = {"real-mmd": "mmd", "best-return": "cost", "held-out-likelihood": "loss"}
-"""What a rule of choice minimises, as its value is called in a summary."""
 CURVE_EPISODES = 10
 FINAL_EPISODES = 50
 
@@ -61,7 +60,7 @@ class Recorder(Callback):
             policy = one_seed(agent.state.policy, index)
             for name, greedy in (("greedy_return", True), ("stochastic_return", False)):
                 row[name] = _measure(agent, policy, index, greedy, CURVE_EPISODES)
-        kept = {name: log.get(name) for name in agent.metrics}
+        kept = {name: log.get(name) for name in agent.method.metrics}
         return row | {
             name: None if value is None else float(value[index]) for name, value in kept.items()
         }
@@ -92,7 +91,7 @@ class Recorder(Callback):
         spent = self._total(time.perf_counter() - began)
         summary = self.facts | {
             "env": agent.factory.name,
-            "method": agent.method,
+            "method": agent.method.name,
             "demonstrations": {
                 "trajectories": demonstrations.count(),
                 "states": demonstrations.states_count,
@@ -100,7 +99,7 @@ class Recorder(Callback):
             "online_samples": agent.online_samples,
             "expert_return": expert,
             "random_return": chance,
-            "chosen_by": next(iter(agent.choices)),
+            "chosen_by": agent.method.selections[0].rule,
             "seeds": seeds,
             "mean": {
                 name: mean_known([seed[name] for seed in seeds])
@@ -116,16 +115,18 @@ class Recorder(Callback):
 
     def _final(self, agent: Agent, index: int, expert, chance) -> dict[str, Any]:
         first, *others = (
-            {"rule": rule} | self._chosen_by(agent, rule, index, expert, chance)
-            for rule in agent.choices
+            {"rule": selection.rule} | self._chosen_by(agent, selection, index, expert, chance)
+            for selection in agent.method.selections
         )
         del first["rule"]
         found = {"seed": agent.seeds[index]} | first
         return found | {"alternatives": others} if others else found
 
-    def _chosen_by(self, agent: Agent, rule: str, index: int, expert, chance) -> dict[str, Any]:
+    def _chosen_by(
+        self, agent: Agent, selection: Selection, index: int, expert, chance
+    ) -> dict[str, Any]:
         """Scores of the policy that this rule chose."""
-        choice = agent.choice(rule)
+        choice = agent.choice(selection.rule)
         policy = one_seed(choice.policy, index)
         greedy = _measure(agent, policy, index, True, FINAL_EPISODES)
         stochastic = _measure(agent, policy, index, False, FINAL_EPISODES)
@@ -137,7 +138,7 @@ class Recorder(Callback):
             "stochastic_score": score(stochastic, expert, chance),
             "chosen_at": iteration * agent.samples_per_iteration,
             "chosen_iteration": iteration,
-            f"chosen_{MEASURES[rule]}": _known(float(choice.value[index])),
+            f"chosen_{selection.measure}": _known(float(choice.value[index])),
         }
 
     def _total(self, final: float) -> dict[str, float]:
@@ -163,5 +164,8 @@ def _chosen_at(agent: Agent) -> list[list[int]]:
     return (
         []
         if agent.state is None
-        else [np.asarray(agent.choice(rule).iteration).tolist() for rule in agent.choices]
+        else [
+            np.asarray(agent.choice(selection.rule).iteration).tolist()
+            for selection in agent.method.selections
+        ]
     )

@@ -1,7 +1,7 @@
-"""Files that are either the old version or the new one, never something in between.
+"""Atomic file writes: a file holds either its old content or its new content, never a mixture.
 
-A crash, a kill or a full disk while writing leaves the previous file untouched. What may stay
-behind is a temporary file; it is never read, and `remove_leftovers` deletes it.
+A crash, a kill or a full disk while writing leaves the previous file untouched. A temporary file
+may remain; it is never read, and `remove_leftovers` deletes it.
 """
 
 import os
@@ -16,7 +16,7 @@ _TEMPORARY = ".ilfo-tmp"
 
 @contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file that appears at `path`, replacing what was there, when the block ends well."""
+    """Open a binary file that replaces `path` when the block ends without an exception."""
     path = Path(path)
     # The same directory, because only a rename within one file system is atomic. Not `tempfile`,
     # whose files are private to the user whatever the umask says.
@@ -34,22 +34,24 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def atomic_write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Atomically write a text file in UTF-8."""
     with atomic(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Delete what killed writers left in `directory`; only safe while nobody else writes there."""
+    """Delete temporary files of killed processes; only safe while no other process writes there."""
     for leftover in directory.glob(f".*{_TEMPORARY}"):
         leftover.unlink(missing_ok=True)
 
 
 def is_temporary(path: Path) -> bool:
+    """Whether this is a temporary file of an atomic write."""
     return path.name.startswith(".") and path.name.endswith(_TEMPORARY)
 
 
 def _sync_directory(directory: Path) -> None:
-    # The rename itself lives in the directory, which has its own place in the disk's cache.
+    # The rename is an entry of the directory, which has to be flushed to disk by itself.
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -58,8 +60,10 @@ def _sync_directory(directory: Path) -> None:
 
 
 def require_new(path: Path) -> None:
-    """A file can be made there, and none would be overwritten; to be asked before any work."""
+    """Raise an error if a new file cannot be written to `path`; call it before long work."""
     if path.exists():
         raise FileExistsError(f"{path} exists already; choose another file")
     if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
+        raise FileNotFoundError(
+            f"cannot write {path.name}: there is no folder {path.parent}; create it first"
+        )

@@ -1,13 +1,12 @@
-"""Saving a pytree bit for bit, in one uncompressed `.npz` without pickle.
+"""Checkpoints: the arrays of a pytree, bit for bit, in one uncompressed `.npz` without pickle.
 
 Every array of the tree is one member, named by its path in the tree (`.policy.layers[0].weight`).
-Everything else in the tree (Python numbers, functions, `None`) is structure: it is not saved but
-comes from the `like` argument of `load`, which is how specs rebuilt from a config meet the arrays
-of a checkpoint. Three members are not leaves:
+Everything else in the tree (Python numbers, functions, `None`) is not saved. On loading it comes
+from the tree `like`, which the caller builds from the configuration. Three members are no leaves:
 
     format   integer, FORMAT_VERSION
     meta     the caller's dict, as JSON
-    dtypes   leaf name -> dtype, as JSON; NumPy alone forgets bfloat16 and knows no PRNG keys
+    dtypes   leaf name -> dtype, as JSON, since NumPy cannot store bfloat16 or PRNG keys
 
 Nothing that a checkpoint names is imported or executed.
 """
@@ -40,14 +39,14 @@ _DAMAGE = (
     EOFError,
     OSError,
     ValueError,
-    RuntimeError,  # zipfile's answer to a flipped encryption bit
+    RuntimeError,  # raised by zipfile for a flipped encryption bit
 )
 
 Tree = TypeVar("Tree")
 
 
 class CheckpointError(ValueError):
-    """A file that is no checkpoint, is damaged, or does not fit the tree it is loaded into."""
+    """A file is not a checkpoint, is damaged, or does not fit the tree it is loaded into."""
 
 
 def save(path: str | os.PathLike[str], tree: Any, meta: Mapping[str, Any]) -> None:
@@ -71,8 +70,9 @@ def load(path: str | os.PathLike[str], like: Tree, prefix: str = "") -> tuple[Tr
     """Read `(tree, meta)`, the tree having the structure, shapes and dtypes of `like`.
 
     Array leaves of `like` may be arrays or `jax.ShapeDtypeStruct`s, as `eqx.filter_eval_shape`
-    makes them. They come back as NumPy where `like` holds NumPy, else as JAX arrays. With
-    `prefix=".policy"`, `like` is that part of the saved tree and the rest is not read.
+    makes them. They are loaded as NumPy arrays where `like` holds NumPy arrays, else as JAX
+    arrays. With `prefix=".policy"`, `like` is that part of the saved tree and the rest is not
+    read.
     """
     leaves = [(prefix + name, leaf) for name, leaf in _named_leaves(like)]
     with _open(path) as archive:
@@ -111,7 +111,7 @@ def _dtype_name(leaf: Any) -> str:
 
 
 def _under(prefix: str, name: str) -> bool:
-    # `.policy` is no part of `.policy_old`: a path goes on with a dot or a bracket.
+    # `.policy_old` is not below `.policy`: a path continues with a dot or a bracket.
     rest = name[len(prefix) :]
     return name.startswith(prefix) and (not rest or rest[0] in ".[")
 
@@ -145,7 +145,7 @@ def _check_format(path: str | os.PathLike[str], version: np.ndarray) -> None:
         raise CheckpointError(f"{path} is not an ilfo checkpoint: its format is {version!r}")
     if version != FORMAT_VERSION:
         raise CheckpointError(
-            f"{path} has checkpoint format {version}, this version of ilfo reads "
+            f"{path} has checkpoint format {version}, but this version of ilfo reads "
             f"{FORMAT_VERSION}; load it with the ilfo version that wrote it"
         )
 
@@ -155,11 +155,13 @@ def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
         info = archive.getinfo(f"{name}.npy")
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"member {name!r} is compressed, checkpoints are not")
-        # All bytes first: their checksum is tested before NumPy believes a shape among them.
+        # Read all bytes first, so that their checksum is verified before NumPy parses a shape.
         data = archive.read(info)
         return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     except KeyError as error:
-        raise CheckpointError(f"{archive.filename} lists leaf {name!r} but lacks it") from error
+        raise CheckpointError(
+            f"{archive.filename} lists leaf {name!r} but does not contain it"
+        ) from error
     except _DAMAGE as error:
         raise _damaged(archive.filename, error) from error
 
@@ -177,7 +179,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
 
 def _damaged(path: object, error: Exception) -> CheckpointError:
     return CheckpointError(
-        f"{path} is damaged, cut short or not a checkpoint ({error}); use another checkpoint"
+        f"{path} is damaged, incomplete or not a checkpoint ({error}); use another checkpoint"
     )
 
 
@@ -187,7 +189,7 @@ def _check_names(path: str | os.PathLike[str], saved: Iterable[str], wanted: Ite
     if missing or unexpected:
         raise CheckpointError(
             f"{path} does not fit the tree it is loaded into: "
-            f"leaves missing in the file {_some(missing)}, unexpected {_some(unexpected)}; "
+            f"missing in the file: {_some(missing)}; unexpected in it: {_some(unexpected)}; "
             "build the tree from the configuration the checkpoint was saved with"
         )
 
@@ -214,7 +216,7 @@ def _restore(archive: zipfile.ZipFile, name: str, dtype: str, like: Any) -> Any:
 
 
 def _view(archive: zipfile.ZipFile, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    # bfloat16 and its kin are stored as raw bytes of the same width.
+    # bfloat16 and similar types are stored as raw bytes of the same width.
     try:
         return array.view(dtype)
     except ValueError as error:
@@ -234,7 +236,7 @@ def _to_jax(archive: zipfile.ZipFile, name: str, value: Any) -> jax.Array:
     array = jnp.asarray(value)
     if array.dtype != value.dtype:
         raise CheckpointError(
-            f"{archive.filename}: leaf {name!r} is {value.dtype}, which JAX would cut to "
+            f"{archive.filename}: leaf {name!r} is {value.dtype}, which JAX would convert to "
             f"{array.dtype}; set jax_enable_x64 before loading"
         )
     return array

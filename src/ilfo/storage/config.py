@@ -1,4 +1,4 @@
-"""Specs as JSON and back, and replacing one value deep inside a spec.
+"""Settings as JSON and back, and replacing one value of nested settings.
 
 A spec is a frozen dataclass or an `eqx.Module` whose fields hold hyper-parameters. In JSON
 
@@ -24,6 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ilfo.storage.renamed import up_to_date
+
 Functions = Mapping[str, Callable[..., Any]]
 Spec = TypeVar("Spec")
 
@@ -31,7 +33,7 @@ _NO_FUNCTIONS: Functions = types.MappingProxyType({})
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be written, read or changed as asked."""
+    """A configuration cannot be written, read or changed."""
 
 
 class _Tables(NamedTuple):
@@ -54,11 +56,11 @@ def from_dict(data: Any, classes: Mapping[str, type], functions: Functions = _NO
     """
     if not isinstance(data, dict) or "type" not in data:
         raise ConfigError(f"expected a JSON object with a 'type', got {data!r}")
-    return _decode_spec(data, "", _Tables(classes, functions))
+    return _decode_spec(up_to_date(data), "", _Tables(classes, functions))
 
 
 def lookup(spec: Any, path: str) -> Any:
-    """What the field at the dotted `path` holds."""
+    """The value of the field at the dotted `path`."""
     where = ""
     for name in path.split("."):
         spec, where = _field(spec, name, where)
@@ -79,7 +81,7 @@ def _override(spec: Any, names: list[str], value: Any, where: str) -> Any:
 
 
 def _field(spec: Any, name: str, where: str) -> tuple[Any, str]:
-    """What a field holds, and its path below `where`."""
+    """The value of a field, and its path below `where`."""
     here = _join(where, name)
     if not _is_spec(spec):
         raise ConfigError(f"{here}: {where or 'the spec'} is {spec!r}, which has no fields")
@@ -88,7 +90,7 @@ def _field(spec: Any, name: str, where: str) -> tuple[Any, str]:
 
 
 def _like_array(old: Any, value: Any) -> Any:
-    # A field that holds an array does so in order to be swept: a new number stays an array.
+    # A field holds an array when it is swept under vmap: a new number becomes an array too.
     if not isinstance(old, jax.Array) or old.shape != () or isinstance(value, bool):
         return value
     kinds = (int, float) if jnp.issubdtype(old.dtype, jnp.floating) else int
@@ -163,7 +165,7 @@ def _decode(data: Any, where: str, tables: _Tables) -> Any:
         return _decode_array(data, where)
     if isinstance(data, dict) and data.get("float") in ("inf", "-inf", "nan"):
         return float(data["float"])
-    raise ConfigError(f"{where}: {data!r} is none of the forms that a config is made of")
+    raise ConfigError(f"{where}: {data!r} is not a valid config value")
 
 
 def _decode_spec(data: dict[str, Any], where: str, tables: _Tables) -> Any:
@@ -225,7 +227,7 @@ def _is_spec(value: Any) -> bool:
 
 
 def _fields(kind: Any) -> dict[str, dataclasses.Field[Any]]:
-    # Fields that the class computes for itself follow from the others.
+    # Fields that the class computes itself are not stored.
     return {field.name: field for field in dataclasses.fields(kind) if field.init}
 
 
@@ -259,7 +261,7 @@ def _build(make: Callable[[], Any], where: str) -> Any:
 
 
 def _conform(value: Any, hint: Any, where: str) -> Any:
-    """`value` if the annotation allows it, an int made a float if that is what it allows."""
+    """`value` if the annotation allows it, converted to float if it only allows that."""
     if _allows(hint, value):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and _allows(hint, float(value)):
@@ -283,7 +285,7 @@ def _allows(hint: Any, value: Any) -> bool:
     if hint in (int, float) and isinstance(value, bool):
         return False
     kind = type(None) if hint is None else origin or hint
-    # Any, type variables and the like promise nothing that could be checked.
+    # Any, type variables and similar annotations cannot be checked.
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 

@@ -1,4 +1,4 @@
-"""Which code made a file: the commit of the checkout, and the versions of what it depends on."""
+"""Provenance: the git commit and the package versions that a file was made with."""
 
 import functools
 import importlib.metadata
@@ -8,23 +8,23 @@ from pathlib import Path
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this code runs from; '+' marks changes on top of it.
+    """The git commit of the checkout that this code runs from; '+' marks uncommitted changes.
 
-    None where the package was installed without its repository.
+    None if the package was installed without its repository.
     """
     return _revision("HEAD")
 
 
 def source() -> str | None:
-    """As `commit`, but of the package's own files alone: the same for commits that differ in
-    results or pages only."""
+    """As `commit`, but a hash of the package's files alone: equal for commits that differ only
+    in results or documentation."""
     return _revision("HEAD:./")
 
 
 @functools.cache
 def _revision(of: str) -> str | None:
-    """Asked once per process, which goes on with the code it has loaded whatever is checked out
-    meanwhile."""
+    """Cached, because a process keeps running the code it has loaded, whatever is checked out
+    later."""
     here = Path(__file__).parents[1]
 
     def git(*args: str) -> str:
@@ -41,10 +41,10 @@ def _revision(of: str) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """What a run depends on beside its config, by version."""
+    """Versions of Python and of the packages that a run depends on."""
     packages = ("ilfo", "jax", "jaxlib", "equinox", "optax", "gymnasium", "mujoco", "numpy")
-    found = {name: _version(name) for name in packages}
-    return {"ilfo": found.pop("ilfo"), "python": platform.python_version(), **found}
+    installed = {name: _version(name) for name in packages}
+    return {"ilfo": installed.pop("ilfo"), "python": platform.python_version(), **installed}
 
 
 def _version(package: str) -> str:

@@ -1,11 +1,11 @@
 """The bandit to which imitation from observations reduces (paper, appendix 'Proof of Theorem').
 
-From the only first state, action i leads to N(μ_i, 1). Demonstrations without actions, however
-many, tell the best mean μ* and nothing else: what is left is a bandit with A Gaussian arms whose
-best mean is known. Instance i of A has μ_i = gap and all other means 0.
+There is one initial state, in which action i leads to N(μ_i, 1). Demonstrations without actions
+reveal the best mean μ* and nothing else. What remains is a bandit with A Gaussian arms whose best
+mean is known. Instance i of A has μ_i = gap, and all other means are 0.
 
-An algorithm is a function of what it knows that names an arm. Repetitions are vmapped; the regret
-is Σ_t (μ* − μ of the arm chosen at t), without the rewards' noise.
+An algorithm is a function from what it knows to an arm. Repetitions are vmapped. The regret is
+Σ_t (μ* − μ of the arm chosen at t), without the noise of rewards.
 """
 
 import functools
@@ -18,59 +18,62 @@ from jaxtyping import Array, Float, Int
 
 
 class Known(NamedTuple):
-    """What an algorithm decides by."""
+    """What an algorithm knows when it chooses an arm."""
 
     counts: Float[Array, " A"]
     means: Float[Array, " A"]
     best: Float[Array, ""]
-    """μ*, which the demonstrations tell."""
+    """μ*, known from the demonstrations."""
     rounds: Float[Array, ""]
-    """T."""
+    """T, the number of rounds."""
     given: Float[Array, ""]
-    """What an algorithm is given before the first round: ε, or the demonstrated arm."""
+    """A parameter fixed before the first round: ε, or the demonstrated arm."""
     uniform: Float[Array, ""]
+    """A random number, uniform in [0, 1)."""
     noise: Float[Array, " A"]
-    """Normal draws."""
+    """Standard normal random numbers."""
 
 
 CELLS = 32768
-"""Arms of all the bandits that are played at once."""
+"""Largest total number of arms of the bandits that run at once."""
 
 Algorithm = Callable[[Known], Int[Array, ""]]
 
 
 def greedy(known: Known):
+    """The arm with the largest mean so far."""
     return jnp.argmax(known.means)
 
 
 def epsilon_greedy(known: Known):
-    """A random arm with probability ε, else the one that looks best."""
-    # below ε the draw is uniform again: it also names the arm
+    """A random arm with probability ε, else the greedy one."""
+    # given that it is below ε, the number is uniform on [0, ε): it also selects the arm
     arm = _arm(known, known.uniform / jnp.maximum(known.given, 1e-9))
     return jnp.where(known.uniform < known.given, arm, greedy(known))
 
 
 def repeated(known: Known):
-    """The arm that was given, whatever happens."""
+    """Always the arm that was given."""
     return known.given.astype(jnp.int32)
 
 
 def optimism(known: Known):
-    """Largest upper bound: means + √(4 ln⁺(T/(A n))/n), the minimax-optimal width (MOSS)."""
+    """The largest upper bound: mean + √(4 ln⁺(T/(A n))/n), the minimax-optimal width (MOSS)."""
     return jnp.argmax(known.means + _width(known))
 
 
 def matching(known: Known):
-    """MobILE on this problem: least |mean − μ*| minus the bonus."""
+    """MobILE on this problem: the smallest |mean − μ*| minus the bonus."""
     return jnp.argmin(jnp.abs(known.means - known.best) - _width(known))
 
 
 def thompson(known: Known):
-    """Largest draw from the posterior."""
+    """The largest sample from the posterior."""
     return jnp.argmax(known.means + known.noise / jnp.sqrt(known.counts))
 
 
 def uniform(known: Known):
+    """A random arm."""
     return _arm(known, known.uniform)
 
 
@@ -95,23 +98,23 @@ def regret(
     key: Array,
     tried: bool = True,
 ) -> Float[Array, "repetitions n"]:
-    """Of `algorithm` over T rounds on each of n problems, in independent repetitions.
+    """Regret of `algorithm` over T rounds on each of n problems, in independent repetitions.
 
-    Every arm is drawn once at first, unless `tried` is False. Repetitions come in portions that fit
-    a processor's cache.
+    Every arm is pulled once at first, unless `tried` is False. Repetitions run in portions that fit
+    into a processor's cache.
     """
     portion = min(max(CELLS // means.size, 1), repetitions)
     keys = jax.random.split(key, -(-repetitions // portion))
-    found = jax.lax.map(
+    regrets = jax.lax.map(
         lambda k: _portion(algorithm, means, given, rounds, portion, tried, k), keys
     )
-    return found.reshape(-1, means.shape[0])[:repetitions]
+    return regrets.reshape(-1, means.shape[0])[:repetitions]
 
 
 def _portion(
     algorithm, means, given, rounds, repetitions, tried, key
 ) -> Float[Array, "repetitions n"]:
-    """Arms are the first axis of all arrays, so that a processor works on many lanes at once."""
+    """Arms are the first axis of all arrays, so that the processor can vectorise over lanes."""
     problems, arms = means.shape
     lanes = repetitions * problems
     mean = jnp.tile(means.T, repetitions)
@@ -148,5 +151,5 @@ def _portion(
 
 
 def one_good_arm(arms: int, gap: float | Array, index: int = 0) -> Float[Array, " A"]:
-    """The means of an instance."""
+    """The means of an instance: `gap` at `index`, else 0."""
     return gap * jax.nn.one_hot(index, arms)

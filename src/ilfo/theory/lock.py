@@ -1,12 +1,13 @@
 """Tabular MobILE (paper, Algorithm 1) and a combination lock to run it on.
 
-The lock has L levels and a state for the lost. At each level one action is right and moves on with
-probability 0.6, one is safe and moves on with 0.2, and the others never do; who does not move on is
-lost for the rest of the episode. The expert takes either with probability ½. After a single unlucky
-try the right action looks worse than the safe one, and without a bonus it is never tried again.
+The lock has L levels and one absorbing failure state. At each level one action is right and moves
+to the next level with probability 0.6, one is safe and does so with probability 0.2, and the others
+never do. If a step does not move on, the episode stays in the failure state. The expert takes the
+right or the safe action, with probability ½ each. After one unlucky try the right action looks
+worse than the safe one in the counts, and without a bonus it is never tried again.
 
-MobILE matches the expert's states in the counted model with b = scale·H·min(σ, 2) and plans again
-once the count of some pair has doubled since the last plan, at the end of that episode.
+MobILE matches the expert's states in the tabular model with b = scale·H·min(σ, 2). It plans again
+at the end of the first episode after which the count of some pair has doubled since the last plan.
 """
 
 from collections.abc import Sequence
@@ -22,23 +23,26 @@ from ilfo.theory.mdp import FiniteMDP, occupancy
 
 RIGHT, SAFE = 0.6, 0.2
 DELTA = 0.1
-"""Of the uncertainty σ, with the paper's constants."""
+"""δ of the uncertainty σ, with the paper's constants."""
 CHUNK = 4096
-"""Episodes that are simulated at once."""
+"""Largest number of episodes simulated at once."""
 
 
 class Lock(NamedTuple):
+    """A lock and its expert."""
+
     mdp: FiniteMDP
     expert: np.ndarray
-    """(H, S, A): the policy that takes the right or the safe action."""
+    """(H, S, A): the policy that takes the right or the safe action, with probability ½ each."""
 
     @property
     def expert_states(self) -> np.ndarray:
+        """(S,): distribution of the expert's states, averaged over steps."""
         return occupancy(self.mdp, self.expert).mean(0).sum(-1)
 
 
 def combination_lock(levels: int, actions: int, rng: np.random.Generator) -> Lock:
-    """Of as many steps as levels; which actions are right and safe is drawn."""
+    """A lock with random right and safe actions; the horizon equals the number of levels."""
     transitions = np.zeros((levels + 1, actions, levels + 1))
     transitions[:, :, levels] = 1.0
     policy = np.full((levels, levels + 1, actions), 1 / actions)
@@ -58,7 +62,7 @@ def simulate(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """States, actions and next states, each (episodes, H)."""
     draw = lambda rows: (rows.cumsum(-1) < rng.uniform(size=(len(rows), 1))).sum(-1)
-    last = lambda index, size: np.minimum(index, size - 1)  # rounding of the last cumulated sum
+    last = lambda index, size: np.minimum(index, size - 1)  # rounding of the last cumulative sum
     state = last(draw(np.tile(mdp.start, (episodes, 1))), mdp.states)
     steps = []
     for step in range(mdp.horizon):
@@ -84,11 +88,10 @@ def mobile(
     checkpoints: Sequence[int],
     rng: np.random.Generator,
 ) -> tuple[list[float], list[int]]:
-    """After each of the given numbers of episodes: the gap to the expert, and how often was planned
-    so far.
+    """Run MobILE up to the last checkpoint, a number of episodes.
 
-    `demonstrated` (S,) is the distribution of the demonstrations' states; the gap is that of the
-    least favourable cost in [0, 1]^S.
+    `demonstrated` (S,) is the distribution of the demonstrations' states. Returns the gap to the
+    expert, for the worst cost in [0, 1]^S, and the number of plans so far, at each checkpoint.
     """
     mdp, target = lock.mdp, lock.expert_states
     counts = np.zeros(mdp.transitions.shape, np.int64)
@@ -121,8 +124,8 @@ def _plan(mdp, counts, episode, demonstrated, scale) -> np.ndarray:
 
 
 def _until_doubled(steps, before: np.ndarray, limit: np.ndarray) -> int:
-    """Episodes up to and including the first after which some pair's count has reached its limit;
-    all of them where none does."""
+    """Number of episodes up to and including the first after which some pair's count has reached
+    its limit; all of them if none does."""
     states, actions, _ = steps
     episodes, pairs = len(states), before.size
     visits = np.zeros((episodes, pairs), np.int64)

@@ -1,7 +1,7 @@
-"""Finite MDPs, solved exactly by dynamic programming.
+"""Finite MDPs with a horizon, and the occupancies of their policies.
 
-A policy is an array (H, S, A) of probabilities, one table per step; a cost (S, A) is paid at the
-steps 0 … H − 1.
+A policy is an array (H, S, A) of probabilities, one table per step. Shapes: H steps, S states,
+A actions.
 """
 
 from typing import NamedTuple
@@ -10,10 +10,12 @@ import numpy as np
 
 
 class FiniteMDP(NamedTuple):
+    """Transitions, initial distribution and horizon."""
+
     transitions: np.ndarray
     """(S, A, S): P(s'|s, a)."""
     start: np.ndarray
-    """(S,)."""
+    """(S,): distribution of the first state."""
     horizon: int
 
     @property
@@ -25,27 +27,8 @@ class FiniteMDP(NamedTuple):
         return self.transitions.shape[1]
 
 
-def evaluate(mdp: FiniteMDP, cost: np.ndarray, policy: np.ndarray) -> float:
-    """V: the expected total cost."""
-    value = np.zeros(mdp.states)
-    for step in reversed(range(mdp.horizon)):
-        value = (policy[step] * (cost + mdp.transitions @ value)).sum(-1)
-    return float(mdp.start @ value)
-
-
-def plan(mdp: FiniteMDP, cost: np.ndarray) -> tuple[np.ndarray, float]:
-    """The policy of least expected total cost, deterministic, and that cost."""
-    value = np.zeros(mdp.states)
-    policy = np.zeros((mdp.horizon, mdp.states, mdp.actions))
-    for step in reversed(range(mdp.horizon)):
-        q = cost + mdp.transitions @ value
-        policy[step, np.arange(mdp.states), q.argmin(-1)] = 1
-        value = q.min(-1)
-    return policy, float(mdp.start @ value)
-
-
 def occupancy(mdp: FiniteMDP, policy: np.ndarray) -> np.ndarray:
-    """(H, S, A): the probability of each pair at each step."""
+    """(H, S, A): probability of each state and action at each step."""
     state, steps = mdp.start, []
     for step in range(mdp.horizon):
         steps.append(state[:, None] * policy[step])
@@ -54,19 +37,7 @@ def occupancy(mdp: FiniteMDP, policy: np.ndarray) -> np.ndarray:
 
 
 def policy_of(occupancy: np.ndarray) -> np.ndarray:
-    """The policy that has this occupancy; uniform where it never is."""
+    """The policy with this occupancy (H, S, A); uniform in states that are never visited."""
     state = occupancy.sum(-1, keepdims=True)
     uniform = np.full_like(occupancy, 1 / occupancy.shape[-1])
     return np.divide(occupancy, state, out=uniform, where=state > 1e-12)
-
-
-def random_mdp(
-    states: int, actions: int, horizon: int, rng: np.random.Generator, spread: float = 1.0
-) -> FiniteMDP:
-    """Rows and start drawn from a Dirichlet distribution; a small `spread` makes them peaked."""
-    rows = rng.dirichlet(np.full(states, spread), size=(states, actions))
-    return FiniteMDP(rows, rng.dirichlet(np.ones(states)), horizon)
-
-
-def random_policy(mdp: FiniteMDP, rng: np.random.Generator) -> np.ndarray:
-    return rng.dirichlet(np.ones(mdp.actions), size=(mdp.horizon, mdp.states))

@@ -1,13 +1,13 @@
 """A pendulum that is linear in known features, and MobILE with a KNR on it.
 
-    φ(θ, ω, u) = (θ, ω, sin θ, u)/4, shortened to norm 1 where it is longer
+    φ(θ, ω, u) = (θ, ω, sin θ, u)/4, scaled down to norm 1 if it is longer
     W*φ        = (θ + 0.1 ω, 0.99 ω + 0.5 sin θ + 0.5 u),   noise 0.05
 
 θ = 0 is upright and unstable; the torque u lies in [-1, 1]. Policies are clip(shift − a θ − b ω),
 with (a, b, shift) from a grid, the expert's among them. F consists of functions 1 − bump with
 centres on a grid; the true cost is the one whose centre is upright and at rest. All expectations
-are means over simulated episodes. Each iteration plans in the model by trying all policies, acts
-for one episode, and fits.
+are means over simulated episodes. Each iteration evaluates all policies in the model, runs the best
+one for one episode of the true system, and fits the model.
 """
 
 import itertools
@@ -28,22 +28,24 @@ from ilfo.dynamics.knr import KNRDynamics
 
 SIZE, NOISE, HORIZON, DELTA = 4.0, 0.05, 20, 0.1
 ACTIONS = BoxActions((-1.0,), (1.0,), (1,))
-# NumPy: on import JAX may compute nothing, or devices could no longer be set
+# NumPy, not JAX: a JAX computation on import would fix the number of devices
 TRUE = SIZE * np.array([[1.0, 0.1, 0.0, 0.0], [0.0, 0.99, 0.5, 0.5]], np.float32).T
 POLICIES = np.array(
     list(itertools.product((-2.0, 0.0, 2.0, 4.0), (0.0, 1.0), (-0.5, 0.0, 0.5))),
     np.float32,
 )
 EXPERT = 16
-"""Which policy is the expert's: (2, 1, 0), which keeps the pendulum upright."""
+"""Index of the expert's policy, (2, 1, 0), which keeps the pendulum upright."""
 CENTRES = np.array(
     list(itertools.product((-1.0, -0.5, 0.0, 0.5, 1.0), (-1.0, 0.0, 1.0))), np.float32
 )
 COST = 7
-"""Which function of F is the true cost: the centre (0, 0)."""
+"""Index of the true cost in F, with centre (0, 0)."""
 
 
 class FittedPendulum(FittedFeatures):
+    """φ."""
+
     @property
     def dim(self):
         return 4
@@ -57,12 +59,14 @@ class FittedPendulum(FittedFeatures):
 
 
 class PendulumFeatures(AbstractFeatures):
+    """φ as a setting of the KNR."""
+
     def init(self, state_dim, actions, *, key):
         return FittedPendulum()
 
 
 class Pendulum(AbstractModel):
-    """The true system."""
+    """The true system, as a model without uncertainty."""
 
     def mean(self, state, action):
         return FittedPendulum()(jnp.concatenate([state, action])) @ TRUE
@@ -75,26 +79,36 @@ class Pendulum(AbstractModel):
 
 
 def norm_of_truth() -> float:
+    """‖W*‖."""
     return float(np.linalg.norm(TRUE, 2))
 
 
 def spec() -> KNRDynamics:
-    """With the ridge of the paper's proposition, noise²/‖W*‖²."""
+    """The KNR, with the ridge of the paper's proposition, noise²/‖W*‖²."""
     bound = norm_of_truth()
-    return KNRDynamics(PendulumFeatures(), (NOISE / bound) ** 2, NOISE, bound, DELTA, scaled=False)
+    return KNRDynamics(
+        PendulumFeatures(),
+        noise=NOISE,
+        ridge=(NOISE / bound) ** 2,
+        weight_bound=bound,
+        delta=DELTA,
+        scaled=False,
+    )
 
 
 def act(policy: Float[Array, " 3"], state: Float[Array, " 2"]) -> Float[Array, " 1"]:
+    """The torque of a policy (a, b, shift)."""
     return jnp.clip(policy[2] - policy[:2] @ state, -1.0, 1.0)[None]
 
 
 def functions(state: Float[Array, " 2"]) -> Float[Array, " F"]:
+    """f(s) for every f of F."""
     far = ((state - CENTRES) ** 2 * jnp.array([1.0, 0.25])).sum(-1)
     return 1 - jnp.exp(-far / 0.5)
 
 
 def episode(model: AbstractModel, policy: Float[Array, " 3"], key: Array) -> Transition:
-    """H steps from near the upright position."""
+    """An episode of H steps that starts near the upright position."""
     start_key, run_key = jax.random.split(key)
 
     def step(state, key):
@@ -107,17 +121,18 @@ def episode(model: AbstractModel, policy: Float[Array, " 3"], key: Array) -> Tra
 
 
 def mean_functions(model: AbstractModel, policy: Array, keys: Array) -> Float[Array, " F"]:
-    """E f(s) for every f of F, averaged over the steps of episodes."""
+    """E f(s) for every f of F, averaged over steps and episodes."""
     states = jax.vmap(lambda key: episode(model, policy, key).state)(keys)
     return jax.vmap(jax.vmap(functions))(states).mean((0, 1))
 
 
 class Course(NamedTuple):
-    """Of one repetition: what each iteration cost and learned, (T,)."""
+    """The iterations of one repetition."""
 
     policy: Int[Array, " T"]
+    """Index of the policy that acted."""
     gained: Float[Array, " T"]
-    """Σ_h min(σ², 1) along the real episode, σ from before it."""
+    """Σ_h min(σ², 1) along the real episode, with σ from before it."""
     bounded: Float[Array, " T"]
     """Σ_h min(‖φ‖² in Σ⁻¹, 1)."""
     information: Float[Array, " T"]
@@ -145,9 +160,9 @@ def mobile(
 
         def price(policy):
             steps = jax.vmap(lambda key: episode(model, policy, key))(keys)
-            found = jax.vmap(jax.vmap(functions))(steps.state).mean((0, 1))
+            means = jax.vmap(jax.vmap(functions))(steps.state).mean((0, 1))
             width = jax.vmap(jax.vmap(model.width))(steps.state, steps.action).mean()
-            return (found - shown).max() - scale * HORIZON * width
+            return (means - shown).max() - scale * HORIZON * width
 
         chosen = jnp.argmin(jax.vmap(price)(jnp.asarray(POLICIES))).astype(jnp.int32)
         new = episode(true, jnp.asarray(POLICIES)[chosen], act_key)

@@ -1,7 +1,7 @@
-"""Worlds for the study of calibration: true dynamics that satisfy a model's assumptions.
+"""Problems of the calibration study: true dynamics that satisfy a model's assumptions.
 
-Inputs are drawn evenly or, where a case says so, chosen by the model from what it has seen so far:
-those of four times as many for which it predicts the largest first entry of the next state.
+Inputs are drawn uniformly. In cases with `chosen` they depend on the model: of four times as many
+random inputs, those with the largest predicted first entry of the next state.
 """
 
 from collections.abc import Callable
@@ -21,46 +21,48 @@ from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.tabular import TabularDynamics
 
 DIM, ASKED = 2, 64
-"""Dimensions of a continuous state, steps asked about."""
+"""Dimensions of a continuous state, and number of steps at which the error is measured."""
 COUNTED, REGRESSED, EXACT, MATCHED = 20, 100, 10, 2
-"""Transitions per fit: of counts, of regressions, of the exact process, of the finite class."""
+"""Transitions per fit: tabular model, regressions, exact Gaussian process, finite class."""
 FITS = 10
-"""All that the exact process has room for."""
+"""Largest number of fits; the exact process has room for no more transitions."""
 BOX, TWO = BoxActions((-1.0,), (1.0,), (1,)), DiscreteActions(2)
 MEMBERS, INPUTS = 20, 4
-"""Of the finite class: tables with a row for each of so many actions."""
+"""Of the finite class: number of members, and of actions; a member is a table with a row for
+each action."""
 TOO_SMALL = 10.0
-"""What σ is divided by in the controls, which must fail."""
+"""Divisor of σ in the controls, whose coverage must fail."""
 
 
-class Found(NamedTuple):
-    """How a model's uncertainty stands to its error, over the steps asked about."""
+class ErrorRatio(NamedTuple):
+    """A model's error relative to its uncertainty, over the steps at which it is measured."""
 
     ratio: Float[Array, ""]
-    """Largest of error/min(σ, 2); above 1 the uncertainty has failed."""
+    """Largest error/min(σ, 2); above 1 the uncertainty does not cover the error."""
     informative: Float[Array, ""]
-    """Share of steps with σ < 2: elsewhere nothing can fail."""
+    """Share of steps with σ < 2; for σ ≥ 2 the error is always covered."""
 
 
 class CalibrationWorld(NamedTuple):
-    """True dynamics, and the model that is to learn them."""
+    """True dynamics, and the model that learns them."""
 
     spec: CalibratedDynamics
     state: Any
     """The model before its first fit."""
     draw: Callable[[Any, Array], Transition]
-    """New transitions, for a model so far."""
-    compare: Callable[[Any], Found]
-    """A model with the truth."""
+    """New transitions of the true dynamics, given the current model and a key."""
+    compare: Callable[[Any], ErrorRatio]
+    """Compare a model with the true dynamics."""
 
 
-def found(error: Float[Array, " n"], width: Float[Array, " n"]) -> Found:
-    # a version space of one member leaves no uncertainty, and no error may be left
-    return Found((error / jnp.maximum(width, 1e-6)).max(), (width < 2).mean())
+def error_ratio(error: Float[Array, " n"], width: Float[Array, " n"]) -> ErrorRatio:
+    """The worst ratio over n steps; `width` is min(σ, 2)."""
+    # the width can be 0, when one member is left in the version space; then the error must be 0
+    return ErrorRatio((error / jnp.maximum(width, 1e-6)).max(), (width < 2).mean())
 
 
 def tabular(form: Any, states: int, even: bool, delta: float):
-    """All rows ½ where `even`, else from a Dirichlet distribution."""
+    """A finite MDP: all rows uniform if `even`, else drawn from a Dirichlet distribution."""
     spec = TabularDynamics(delta=delta, form=form)
 
     def make(key):
@@ -77,7 +79,7 @@ def tabular(form: Any, states: int, even: bool, delta: float):
 
         def compare(model):
             error = jnp.abs(model.transitions - true).sum(-1)
-            return found(error.ravel(), model.widths.ravel())
+            return error_ratio(error.ravel(), model.widths.ravel())
 
         return CalibrationWorld(spec, spec.init(states, TWO, key=key), draw, compare)
 
@@ -93,7 +95,7 @@ def smooth(
     chosen: bool = False,
     divided: float = 1.0,
 ):
-    """Continuous states; `mean_of(features, key)` draws the true mean (state, action)."""
+    """Continuous states; `mean_of(features, key)` draws the true mean of (state, action)."""
 
     def make(key):
         init_key, mean_key, asked_key = jax.random.split(key, 3)
@@ -120,7 +122,7 @@ def smooth(
                 sigma = model.uncertainty(seen, action) / divided
                 return gaussian_l1(shift, noise), jnp.minimum(sigma, 2.0)
 
-            return found(*jax.vmap(at)(*inputs(asked_key, ASKED)))
+            return error_ratio(*jax.vmap(at)(*inputs(asked_key, ASKED)))
 
         return CalibrationWorld(spec, state, draw, compare)
 
@@ -128,7 +130,7 @@ def smooth(
 
 
 def linear_mean(rows: Callable[[Array], Array]):
-    """W φ(s, a), W drawn and scaled by `rows`."""
+    """Mean W φ(s, a) with a random W, scaled by `rows`."""
 
     def mean_of(features: FittedFeatures, key: Array):
         weights = rows(jax.random.normal(key, (features.dim, DIM)))
@@ -138,7 +140,7 @@ def linear_mean(rows: Callable[[Array], Array]):
 
 
 def kernel_mean(features: FittedFeatures, key: Array):
-    """Each dimension Σ_i α_i k(z_i, ·) with norm 1 in the kernel's space."""
+    """Mean with dimensions Σ_i α_i k(z_i, ·), of norm 1 in the kernel's space."""
     centre_key, weight_key = jax.random.split(key)
     centres = jax.random.uniform(centre_key, (10, DIM + 1), minval=-1.0, maxval=1.0)
     near = lambda x: jax.vmap(lambda z: features.kernel(x, z))(centres)
@@ -148,11 +150,12 @@ def kernel_mean(features: FittedFeatures, key: Array):
 
 
 def table_row(parameters: Array, state: Array, action: Array) -> Array:
+    """A member of the finite class: the table's row for the action."""
     return action @ parameters.reshape(INPUTS, DIM)
 
 
 def finite(radius: Any, noise: float, largest: float, delta: float):
-    """A class of tables, drawn with the true one among them."""
+    """A finite class of random tables, one of which is the true one."""
     choices = DiscreteActions(INPUTS)
 
     def make(key):
@@ -176,7 +179,7 @@ def finite(radius: Any, noise: float, largest: float, delta: float):
                 error = gaussian_l1(model.mean(nowhere, action) - true[action], noise)
                 return error, model.width(nowhere, action)
 
-            return found(*jax.vmap(at)(jnp.arange(INPUTS)))
+            return error_ratio(*jax.vmap(at)(jnp.arange(INPUTS)))
 
         return CalibrationWorld(spec, spec.init(DIM, choices, key=key), draw, compare)
 
@@ -184,11 +187,14 @@ def finite(radius: Any, noise: float, largest: float, delta: float):
 
 
 def cases(delta: float) -> dict[tuple[str, str], Callable[[Array], CalibrationWorld]]:
+    """Problems by (uncertainty, setting), each a function of a random key."""
     noise = 0.5
     spectral = linear_mean(lambda w: w / jnp.linalg.norm(w, 2))
     by_column = linear_mean(lambda w: w / jnp.linalg.norm(w, axis=0))
-    knr = KNRDynamics(RandomFourier(4, 1.0), noise**2, noise, delta=delta, scaled=False)
-    gp = lambda capacity, features: GPDynamics(features, capacity, noise, delta=delta, scaled=False)
+    knr = KNRDynamics(RandomFourier(4, 1.0), noise, ridge=noise**2, delta=delta, scaled=False)
+    gp = lambda capacity, features: GPDynamics(
+        features, noise, capacity=capacity, delta=delta, scaled=False
+    )
     regressions = {
         ("KNR", "D = 8, ‖W*‖ = 1"): (knr, noise, spectral, REGRESSED),
         ("GP, exact", "RBF kernel, norm 1"): (
@@ -215,8 +221,8 @@ def cases(delta: float) -> dict[tuple[str, str], Callable[[Array], CalibrationWo
         **{case: smooth(*setting) for case, setting in regressions.items()},
         ("KNR", "D = 8, inputs chosen"): smooth(knr, noise, spectral, REGRESSED, chosen=True),
         **{
-            (f"{name}, σ/{TOO_SMALL:g}", setting): smooth(*made, divided=TOO_SMALL)
-            for (name, setting), made in regressions.items()
+            (f"{name}, σ/{TOO_SMALL:g}", setting): smooth(*arguments, divided=TOO_SMALL)
+            for (name, setting), arguments in regressions.items()
         },
         **{
             (f"finite class, {radius}", f"noise {size:g}, G = {largest:g}"): finite(

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from ilfo.cli import main
-from ilfo.cli.theory import STUDIES
+from ilfo.cli.theory import COMMANDS as STUDIES
 from ilfo.runs import machine
 from ilfo.theory.studies.calibration import Calibration
 from ilfo.theory.studies.explore import Explore, gaps_up_to_one
-from ilfo.theory.studies.knr import KNR
-from ilfo.theory.studies.tabular import Tabular
+from ilfo.theory.studies.knr import KNRStudy
+from ilfo.theory.studies.tabular import TabularStudy
 from tests.helpers.agents import MACHINE
 
 SMALL = {
@@ -134,10 +134,10 @@ def test_gain_and_potential_stay_below_their_bounds(written):
         (Explore, {"longest": 16, "lengths": 3}),
         (Explore, {"repetitions": 1}),
         (STUDIES["actions"], {"rounds": 64}),
-        (Tabular, {"longest": 10}),
+        (TabularStudy, {"longest": 10}),
         (Calibration, {"fits": 11}),
         (Calibration, {"delta": 1.0}),
-        (KNR, {"iterations": 3}),
+        (KNRStudy, {"iterations": 3}),
     ],
 )
 def test_sizes_that_cannot_be(kind, fields):
@@ -147,6 +147,6 @@ def test_sizes_that_cannot_be(kind, fields):
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_bad_seed_is_refused_before_anything_is_measured(seed, tmp_path, monkeypatch):
-    monkeypatch.setattr(KNR, "measure", lambda self: pytest.fail("measured"))
+    monkeypatch.setattr(KNRStudy, "measure", lambda self: pytest.fail("measured"))
     with pytest.raises(ValueError, match="seed is"):
-        KNR(seed=seed, out=tmp_path / "knr").run()
+        KNRStudy(seed=seed, out=tmp_path / "knr").run()

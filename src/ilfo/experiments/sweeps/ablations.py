@@ -1,10 +1,11 @@
-"""Does MobILE imitate? CartPole, a CartPole expert with a place of its own, and a goal that ends.
+"""Ablations of MobILE on CartPole, on CartPole with a target position, and on MountainCar.
 
-- `cartpole-*`: ten bundled demonstrations. The survival reference (a constant cost in the same
-  loop) shows how much of CartPole is only staying alive.
-- `hold-*`: the expert keeps the cart near x = 1. Measured: mean |x - 1| over the second half.
-- `goal-*`: MountainCar, where reaching the goal ends the episode. Measured: steps to the goal.
-- `*-clip0`, `*-forget`: what the treatment of endings does; `forget` drops absorbing states.
+- `cartpole-*`: ten bundled demonstrations. The survival reference `-constant` (a constant cost in
+  the same loop) shows how much of the score is due to not terminating.
+- `hold-*`: the expert keeps the cart near x = 1. Metric: mean |x - 1| over the second half.
+- `goal-*`: MountainCar, where reaching the goal terminates the episode. Metric: steps to the goal.
+- `*-clip0`, `*-forget`: effect of how termination is treated; `clip0` has no positive costs,
+  `forget` has no absorbing states.
 """
 
 from dataclasses import replace
@@ -26,15 +27,18 @@ def place_error(states: np.ndarray) -> float:
 
 
 def steps_taken(states: np.ndarray) -> float:
+    """Length of an episode."""
     return float(len(states) - 1)
 
 
 def record_hold() -> Demonstrations:
+    """Demonstrations of `hold-*`."""
     expert = hold_cart(PLACE)
     return record_scripted(factory("CartPole-v1").make(), expert, episodes=10, seed=0)
 
 
 def record_goal() -> Demonstrations:
+    """Demonstrations of `goal-*`."""
     return record_scripted(factory("MountainCar-v0").make(), swing_up, episodes=10, seed=0)
 
 

@@ -1,6 +1,7 @@
-"""Calibrated models in MobILE on CartPole; the ensemble's row is in the sweep `ablations`.
+"""MobILE with calibrated dynamics models on CartPole.
 
-Everything but the dynamics is the preset's.
+All other settings are those of the default preset. The row for the ensemble is in the sweep
+`ablations`.
 """
 
 from ilfo.agents.registry import DYNAMICS

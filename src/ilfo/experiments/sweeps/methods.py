@@ -1,9 +1,9 @@
-"""MobILE and its rivals on the paper's tasks, at the same online budget, five seeds.
+"""MobILE and the baselines on the paper's tasks, with the same online budget and five seeds.
 
-A cell is TASK-METHOD, with the method's default preset and the paper's number of demonstrations;
-`TASK` is MobILE's, which the sweep `tasks` runs. `TASK-constant` is the survival reference on real
-rollouts: GAIfO's loop with the same cost for every step alive, whatever the demonstrations show.
-The expert and a random policy are in every table anyway. ILPO is for numbered actions only.
+A cell is TASK-METHOD, with the method's default preset and the paper's number of demonstrations.
+`TASK` is MobILE and is run by the sweep `tasks`. `TASK-constant` is the survival reference on real
+rollouts: GAIfO's loop with the same cost for every step, whatever the demonstrations show. The
+expert and a random policy are in every table. ILPO is for discrete actions only.
 """
 
 from dataclasses import replace
@@ -29,8 +29,8 @@ def _cells() -> tuple[Cell, ...]:
             if method == "ilpo" and task in CONTINUOUS:
                 continue
             changes = ("every=50",) if method == "bc" and task in CONTINUOUS else ()
-            found = replace(spec, method=method, changes=changes)
-            cells.append(Cell(f"{task}-{method}", found, every=1 if method == "bc" else every))
+            baseline = replace(spec, method=method, changes=changes)
+            cells.append(Cell(f"{task}-{method}", baseline, every=1 if method == "bc" else every))
         constant = replace(spec, method="gaifo", changes=CONSTANT)
         cells.append(Cell(f"{task}-constant", constant, every=every))
     return tuple(cells)

@@ -1,23 +1,24 @@
-"""Does MobILE solve the paper's six tasks? Each with its references.
+"""MobILE on the paper's six tasks, with reference runs.
 
 - `TASK`: the default preset, the paper's number of demonstrations.
 - `TASK-no-bonus`: the same with λ = 0.
 - `TASK-constant`: a constant cost in the same loop, the survival reference.
 - `TASK-paper`, `TASK-authors`, `TASK-general`: the other presets.
-- `walker2d-long`: the default with more samples, to see whether its curve goes on rising.
+- `walker2d-long`: the default preset with a larger budget.
 """
 
 from ilfo.environments.tasks import TASKS, Task, find_task
 from ilfo.experiments.cell import Cell
+from ilfo.methods.paper import PAPER
 from ilfo.runs.launch import RunSpec
 
 SAMPLES_BETWEEN = 8_000
-"""Online samples from one point of a curve to the next, about."""
+"""Approximate number of environment steps between two points of a learning curve."""
 SHORT = {"swimmer": 12_000, "walker2d": 12_000}
-"""Online samples for `paper` and `authors` where their 100 or 200 passes over a wide model at every
-iteration would take long."""
+"""Environment steps for `paper` and `authors` on tasks where their 100 or 200 passes per iteration
+over a wide model would take too long."""
 LONG = {"walker2d": 200_000}
-"""Online samples, to see whether the default's curve goes on rising behind the task's budget."""
+"""Environment steps, to see whether the default's curve still rises after the task's budget."""
 
 
 def _cell(name: str, spec: RunSpec) -> Cell:
@@ -42,8 +43,8 @@ def _variants(task: Task) -> list[Cell]:
 
 
 def _all() -> tuple[Cell, ...]:
-    """Defaults and their references of every task first, then the other presets."""
-    by_task = [_variants(task) for task in TASKS.values()]
+    """First the default preset and its references for every task, then the other presets."""
+    by_task = [_variants(task) for task in TASKS.values() if task.name in PAPER]
     long = [
         _cell(f"{name}-long", RunSpec(task=name, seeds=5, total_timesteps=samples))
         for name, samples in LONG.items()

@@ -1,12 +1,13 @@
 """Imitation with actions against imitation from observations (paper, 'Exponential Gap').
 
-In the bandit of `ilfo.theory.bandit` a demonstration with its action names the best arm: behaviour
-cloning from one of them has no regret, however many actions there are. Without actions the worst
-regret over gaps grows like √A, even for optimism and with the best mean known. Of A arms a share
-1 − 1/A is wrong: with few arms regret grows faster than √A by that factor.
+In the bandit of `ilfo.theory.bandit` one demonstration with its action reveals the best arm:
+behaviour cloning from it has no regret, for any number of actions A. Without actions the worst-case
+regret over gaps grows like √A, even for optimism and with the best mean known. A share 1 − 1/A of
+the arms is wrong, so for small A the regret grows faster than √A by that factor.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -19,23 +20,23 @@ from ilfo.theory.studies.base import Study
 
 WITHOUT: dict[str, Algorithm] = {"optimism": optimism, "matching with bonus": matching}
 GAPS = 2.0 ** np.arange(0, 3.25, 0.5)
-"""Gaps as multiples of √(A/T), none of them above 1: the worst lies inside."""
+"""Gaps as multiples of √(A/T), at most 1; the worst gap lies inside the grid."""
 
 
 def demonstrate(expert: Float[Array, "n A"], key: Array) -> tuple[Array, Array]:
-    """One step (state, action) of each of n experts, given by their probabilities; state 0 is the
-    only one in which there is a choice."""
+    """One step (state, action) of each of n experts, given their action probabilities in state 0,
+    the only state with a choice."""
     action = jax.random.categorical(key, jnp.log(expert))
     return jnp.zeros_like(action), action
 
 
 def clone(state: Int[Array, ""], action: Int[Array, ""], arms: int) -> Int[Array, " 1"]:
-    """The policy with the largest likelihood of one demonstrated step: an action for each state."""
+    """The policy of maximum likelihood for one demonstrated step: an action for each state."""
     return jnp.zeros((1, arms)).at[state, action].add(1).argmax(-1)
 
 
 def cloning_regret(means, expert, rounds: int, record_key, play_key) -> Float[Array, " n"]:
-    """Of clones that saw one step of their expert, each on its own bandit."""
+    """Regret of clones of one demonstrated step, each on its own bandit."""
     policy = jax.vmap(clone, (0, 0, None))(*demonstrate(expert, record_key), means.shape[1])
     arm = policy[:, 0].astype(jnp.float32)
     return regret(repeated, means, arm, rounds, repetitions=1, key=play_key, tried=False)[0]
@@ -43,23 +44,25 @@ def cloning_regret(means, expert, rounds: int, record_key, play_key) -> Float[Ar
 
 @dataclass(frozen=True)
 class Actions(Study):
-    """With actions one demonstration suffices; without, regret grows as the root of A."""
+    """Imitation with actions needs one demonstration; without, regret grows like √A."""
 
+    name: ClassVar[str] = "actions"
     rounds: int = 4096
-    """Rounds T."""
+    """Number of rounds T."""
     repetitions: int = 2000
-    """Independent repetitions of every regret."""
+    """Number of independent repetitions per regret."""
     fewest: int = 8
-    """Smallest A; each other is twice the last."""
+    """Smallest number of actions A; the next are 2, 4, ... times that."""
     amounts: int = 4
-    """How many values of A."""
+    """Number of values of A."""
 
     def __post_init__(self):
         largest = self.fewest * 2 ** (self.amounts - 1)
         if min(self.fewest, self.amounts, self.repetitions) < 2 or self.rounds <= largest:
             raise ValueError(
-                f"A from {self.fewest} to {largest} in {self.rounds} rounds, {self.repetitions} "
-                "repetitions: at least two of each are needed, and more rounds than arms"
+                f"fewest is {self.fewest}, amounts is {self.amounts} and repetitions is "
+                f"{self.repetitions}, but each must be at least 2; rounds is {self.rounds}, but "
+                f"must be above the largest number of actions, {largest}"
             )
 
     def measure(self):
@@ -69,8 +72,8 @@ class Actions(Study):
         for arms in counts:
             rows.append(self._cloned(arms, next(keys)))
         for name, algorithm in WITHOUT.items():
-            found = [self._over_gaps(algorithm, arms, next(keys)) for arms in counts]
-            mean, error = (np.stack(part) for part in zip(*found, strict=True))
+            regrets = [self._over_gaps(algorithm, arms, next(keys)) for arms in counts]
+            mean, error = (np.stack(part) for part in zip(*regrets, strict=True))
             for arms, means, errors in zip(counts, mean, error, strict=True):
                 worst = means.argmax()
                 gap = self._gaps(arms)[worst]
@@ -83,7 +86,7 @@ class Actions(Study):
         return {"regret": rows, "slopes": slopes}
 
     def _cloned(self, arms, key):
-        """The best arm is drawn, the expert takes it, the gap is 1."""
+        """Behaviour cloning: the best arm is random, the expert takes it, and the gap is 1."""
         arm_key, record_key, play_key = jax.random.split(key, 3)
         best = jax.random.randint(arm_key, (self.repetitions,), 0, arms)
         means = jax.vmap(lambda index: one_good_arm(arms, 1.0, index))(best)
@@ -98,7 +101,7 @@ class Actions(Study):
     def _over_gaps(self, algorithm, arms, key):
         gaps = jnp.asarray(self._gaps(arms))
         instances = jax.vmap(lambda gap: one_good_arm(arms, gap))(gaps)
-        found = regret(
+        regrets = regret(
             algorithm,
             instances,
             jnp.zeros(len(GAPS)),
@@ -106,7 +109,7 @@ class Actions(Study):
             repetitions=self.repetitions,
             key=key,
         )
-        return np.mean(found, 0), np.std(found, 0) / np.sqrt(self.repetitions)
+        return np.mean(regrets, 0), np.std(regrets, 0) / np.sqrt(self.repetitions)
 
     def _row(self, name, arms, mean, error, gap):
         return {

@@ -1,7 +1,7 @@
-"""A study: measures something that the theory says, and leaves tables and a picture behind.
+"""A study measures a statement of the theory and writes tables and a picture.
 
-The directory holds a CSV file per table, `tables.md` with all of them, `picture.png`, and
-`study.json`: what was asked for, by which commit.
+Its directory contains a CSV file per table, `tables.md` with all of them, `picture.png`, and
+`study.json` with the settings and the commit.
 """
 
 import abc
@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console
 
@@ -30,29 +30,33 @@ Tables = dict[str, Sequence[StudyRow]]
 
 @dataclass(frozen=True)
 class Study(abc.ABC):
+    """Base class of the studies; fields are the command's options."""
+
+    name: ClassVar[str]
+    """Name of the command: `ilfo theory NAME`."""
     seed: int = 0
-    """Seed of every repetition."""
+    """Random seed."""
     out: Path | None = None
     """Directory for tables and picture, new or empty; theory/NAME by default."""
 
-    @property
-    def name(self) -> str:
-        return type(self).__name__.lower()
-
     @abc.abstractmethod
     def measure(self) -> Tables:
-        """Tables by name: rows with the same columns."""
+        """The study's tables by name; all rows of a table have the same columns."""
 
     @abc.abstractmethod
     def draw(self, figure: Any, tables: Tables) -> None:
-        """Fill an empty matplotlib figure."""
+        """Draw the tables into an empty matplotlib figure."""
 
     def run(self) -> None:
+        """Measure, and write the directory `out`."""
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed is {self.seed}, but must be at least 0 and below 2**32")
         out = self.out or Path("theory") / self.name
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise FileExistsError(f"{out} is in use; choose another directory with --out")
+            raise FileExistsError(
+                f"{out} is in use: it exists and is not an empty directory; choose another "
+                "directory with --out"
+            )
         with needed_from("report", "a picture"):
             import matplotlib
 
@@ -98,6 +102,6 @@ def _csv(rows: Sequence[StudyRow]) -> str:
 
 
 def _shown(rows: Sequence[StudyRow]) -> list[tuple[str, ...]]:
-    """With four digits, for reading."""
+    """Rows as text, numbers with four digits."""
     text = lambda x: f"{x:.4g}" if isinstance(x, float) else str(x)
     return [tuple(rows[0]), *(tuple(text(value) for value in row.values()) for row in rows)]

@@ -1,32 +1,31 @@
-"""Calibration: how often every uncertainty covers the error, at all steps and after all fits.
+"""Calibration: how often each uncertainty covers the model error, at all steps and after all fits.
 
 A repetition draws true dynamics that satisfy the model's assumptions, fits the model to more and
-more transitions, and asks after every fit whether ‖P̂ − P*‖₁ ≤ min(σ, 2), at all pairs of a finite
-MDP or at many random steps. Coverage is the share of repetitions in which it never failed; it was
-promised in 1 − δ of them. For Gaussian models the distance is computed by its exact formula. Where
-σ ≥ 2 nothing can fail, so the share of steps with σ < 2 stands beside; in controls σ is divided by
-so much that it must fail.
+more transitions, and checks after every fit whether ‖P̂ − P*‖₁ ≤ min(σ, 2), at all pairs of a finite
+MDP or at many random steps. Coverage is the share of repetitions in which this never fails; it
+should be at least 1 − δ. For Gaussian models the distance is computed by its exact formula. For
+σ ≥ 2 the inequality always holds, so the table also has the share of steps with σ < 2. In the
+controls σ is divided by 10, and coverage must fail.
 """
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy.stats import binomtest
 
 from ilfo.common.buffer import Buffer
 from ilfo.theory.studies.base import Study
-from ilfo.theory.worlds import FITS, CalibrationWorld, Found, cases
+from ilfo.theory.worlds import FITS, CalibrationWorld, ErrorRatio, cases
 
 
-def over_fits(make: Callable[[Array], CalibrationWorld], fits: int, key: Array) -> Found:
-    """Largest ratio of one repetition, and the mean share of σ < 2."""
+def over_fits(make: Callable[[Array], CalibrationWorld], fits: int, key: Array) -> ErrorRatio:
+    """The largest ratio of one repetition over its fits, and the mean share of σ < 2."""
     world_key, run_key = jax.random.split(key)
     world = make(world_key)
     arrays, static = eqx.partition(world.state, eqx.is_array)
@@ -38,43 +37,45 @@ def over_fits(make: Callable[[Array], CalibrationWorld], fits: int, key: Array) 
         state, _ = world.spec.fit(before, new, Buffer.empty(one, 1, 1, 1), key=key)
         return eqx.filter(state, eqx.is_array), world.compare(state.model)
 
-    _, found = jax.lax.scan(step, arrays, jax.random.split(run_key, fits))
-    return Found(found.ratio.max(), found.informative.mean())
+    _, ratios = jax.lax.scan(step, arrays, jax.random.split(run_key, fits))
+    return ErrorRatio(ratios.ratio.max(), ratios.informative.mean())
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _repeated(one: Callable[[Array], Found], keys: Array) -> Found:
-    """One by one: XLA's CPU threads may wait for each other for ever in decompositions of many
-    matrices at once, and the steps asked about fill the cores."""
+def _repeated(one: Callable[[Array], ErrorRatio], keys: Array) -> ErrorRatio:
+    """One after the other: decompositions of many matrices at once can deadlock XLA's CPU threads,
+    and one repetition keeps the cores busy."""
     return jax.lax.map(one, keys)
 
 
 @dataclass(frozen=True)
 class Calibration(Study):
-    """How often every uncertainty covers the error, against its delta."""
+    """How often each uncertainty covers the model error, compared with 1 - delta."""
 
+    name: ClassVar[str] = "calibration"
     repetitions: int = 2000
-    """Independent true dynamics for every uncertainty."""
+    """Number of independent true dynamics for each uncertainty."""
     fits: int = FITS
-    """Fits of each model, each to as many new transitions."""
+    """Number of fits of each model, each with the same number of new transitions."""
     delta: float = 0.1
-    """Promised probability of failure."""
+    """Probability with which coverage may fail."""
 
     def __post_init__(self):
         if self.repetitions < 1 or not 1 <= self.fits <= FITS or not 0 < self.delta < 1:
             raise ValueError(
-                f"{self.repetitions} repetitions, {self.fits} fits, delta {self.delta}: there must "
-                f"be a repetition, 1 to {FITS} fits, and "
-                "delta in (0, 1)"
+                f"repetitions is {self.repetitions}, fits is {self.fits}, delta is {self.delta}, "
+                f"but there must be at least 1 repetition, 1 to {FITS} fits, delta in (0, 1)"
             )
 
     def measure(self):
+        from scipy.stats import binomtest
+
         rows: list[dict[str, Any]] = []
         for (name, setting), make in cases(self.delta).items():
             key = jax.random.fold_in(jax.random.key(self.seed), len(rows))
             keys = jax.random.split(key, self.repetitions)
-            found = _repeated(functools.partial(over_fits, make, self.fits), keys)
-            ratios = np.asarray(found.ratio)
+            repeated = _repeated(functools.partial(over_fits, make, self.fits), keys)
+            ratios = np.asarray(repeated.ratio)
             covered = int((ratios <= 1 + 1e-5).sum())
             around = binomtest(covered, self.repetitions).proportion_ci()
             rows.append(
@@ -85,7 +86,7 @@ class Calibration(Study):
                     "coverage": covered / self.repetitions,
                     "low": float(around.low),
                     "high": float(around.high),
-                    "share of σ < 2": float(found.informative.mean()),
+                    "share of σ < 2": float(repeated.informative.mean()),
                     "median of largest error/σ": float(np.median(np.minimum(ratios, 99.0))),
                 }
             )

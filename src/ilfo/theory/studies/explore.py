@@ -1,12 +1,13 @@
-"""Why explore: the bandit reduction (paper, section 'Exploration in ILFO').
+"""Why exploration is needed: the bandit reduction (paper, section 'Exploration in ILFO').
 
-(a) At gap ¼√(A/T) the largest regret over the A instances is at least √(AT)/16, whatever the
-    algorithm, although the best mean is known.
-(b) Worst case over gaps up to 1, with ε fixed for each T before the gap is known: regret grows like
-    T^⅔ for the best ε, like T^½ for optimism, and like T for greedy.
+(a) At gap ¼√(A/T) the largest regret over the A instances is at least √(AT)/16 for every algorithm,
+    although the best mean is known.
+(b) In the worst case over gaps up to 1, with ε fixed for each T before the gap is known, regret
+    grows like T^⅔ for the best ε, like T^½ for optimism, and like T for greedy.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -35,30 +36,31 @@ ALGORITHMS: dict[str, Algorithm] = {
     "matching with bonus": matching,
 }
 SHARES = 2.0 ** -np.arange(1 / 3, 2.1, 1 / 3)
-"""Values of ε, as multiples of (A/T)^⅓: a grid that is equally fine for every T."""
+"""Values of ε as multiples of (A/T)^⅓, so that the grid is equally fine for every T."""
 RATES = {"epsilon-greedy": 2 / 3, "optimism": 1 / 2, "matching with bonus": 1 / 2, "greedy": 1.0}
 
 
 @dataclass(frozen=True)
 class Explore(Study):
-    """Why explore: regret in the bandit that imitation from observations reduces to."""
+    """Why exploration is needed: regret in the bandit to which imitation reduces."""
 
+    name: ClassVar[str] = "explore"
     arms: int = 4
-    """Actions A."""
+    """Number of actions A."""
     repetitions: int = 2000
-    """Independent repetitions of every regret."""
+    """Number of independent repetitions per regret."""
     longest: int = 32768
-    """Largest T; each other is a quarter of the next."""
+    """Largest number of rounds T; the others are 1/4, 1/16, ... of it."""
     lengths: int = 4
-    """How many values of T."""
+    """Number of values of T."""
 
     def __post_init__(self):
         shortest = self.longest // 4 ** (self.lengths - 1)
         if self.lengths < 2 or self.arms < 2 or shortest <= self.arms or self.repetitions < 2:
             raise ValueError(
-                f"{self.lengths} lengths up to {self.longest}, {self.arms} arms, "
-                f"{self.repetitions} repetitions: at least two of each are needed, and more "
-                "rounds than arms"
+                f"lengths is {self.lengths}, arms is {self.arms} and repetitions is "
+                f"{self.repetitions}, but each must be at least 2; the smallest T is {shortest}, "
+                "but must be above the number of arms: choose a larger longest or fewer lengths"
             )
 
     def measure(self):
@@ -95,17 +97,17 @@ class Explore(Study):
         return {"lower_bound": lower, "worst_case": worst, "slopes": slopes}
 
     def _lower_bound(self, name, algorithm, rounds, key):
-        """(a): the largest of the mean regrets over the A instances."""
+        """(a): the largest mean regret over the A instances."""
         gap = 0.25 * np.sqrt(self.arms / rounds)
         instances = jnp.stack([one_good_arm(self.arms, gap, i) for i in range(self.arms)])
         share = jnp.full(self.arms, (self.arms / rounds) ** (1 / 3))
-        found = np.asarray(
+        regrets = np.asarray(
             regret(algorithm, instances, share, rounds, repetitions=self.repetitions, key=key)
         )
-        largest = int(found.mean(0).argmax())
+        largest = int(regrets.mean(0).argmax())
         bound = np.sqrt(self.arms * rounds) / 16
-        mean = float(found.mean(0)[largest])
-        error = float(found.std(0)[largest] / np.sqrt(self.repetitions))
+        mean = float(regrets.mean(0)[largest])
+        error = float(regrets.std(0)[largest] / np.sqrt(self.repetitions))
         return {
             "algorithm": name,
             "T": rounds,
@@ -117,11 +119,11 @@ class Explore(Study):
         }
 
     def _over_gaps(self, algorithm, gaps, shares, rounds, key):
-        """(b): mean regrets (ε, gaps) and their standard errors; without ε a single row."""
+        """(b): mean regrets (ε, gaps) and their standard errors; one row if there is no ε."""
         shares = shares if algorithm is epsilon_greedy else np.zeros(1)
         share, gap = np.meshgrid(shares, gaps, indexing="ij")
         instances = jax.vmap(lambda g: one_good_arm(self.arms, g))(jnp.asarray(gap.ravel()))
-        found = np.asarray(
+        regrets = np.asarray(
             regret(
                 algorithm,
                 instances,
@@ -131,18 +133,18 @@ class Explore(Study):
                 key=key,
             )
         )
-        mean = found.mean(0).reshape(gap.shape)
-        return mean, found.std(0).reshape(gap.shape) / np.sqrt(self.repetitions)
+        mean = regrets.mean(0).reshape(gap.shape)
+        return mean, regrets.std(0).reshape(gap.shape) / np.sqrt(self.repetitions)
 
     def _slope(self, name, lengths, regrets, draws):
-        found = slope_with_interval(np.array(lengths), np.array(regrets), np.stack(draws, -1))
+        fitted = slope_with_interval(np.array(lengths), np.array(regrets), np.stack(draws, -1))
         return {
             "algorithm": name,
             "from T": lengths[0],
             "theory": RATES[name],
-            "slope": found.value,
-            "low": found.low,
-            "high": found.high,
+            "slope": fitted.value,
+            "low": fitted.low,
+            "high": fitted.high,
         }
 
     def draw(self, figure, tables):
@@ -155,7 +157,7 @@ class Explore(Study):
         left.plot([r["T"] for r in rows], bound, "k--", label="√(AT)/16")
         left.set(title="(a) gap ¼√(A/T)")
         for row in tables["slopes"][: len(RATES)]:
-            rows = [each for each in tables["worst_case"] if each["algorithm"] == row["algorithm"]]
+            rows = [r for r in tables["worst_case"] if r["algorithm"] == row["algorithm"]]
             label = f"{row['algorithm']}: slope {row['slope']:.2f}"
             right.plot([r["T"] for r in rows], [r["regret"] for r in rows], "o-", label=label)
         right.set(title="(b) worst gap, best ε")
@@ -165,22 +167,22 @@ class Explore(Study):
 
 
 def gaps_up_to_one(arms: int, rounds: int) -> np.ndarray:
-    """Half octaves from 1 down to √(A/T), below which no algorithm can lose more than √(AT)."""
+    """Gaps from 1 down to √(A/T) in half octaves; below, no regret can exceed √(AT)."""
     octaves = 0.5 * np.log2(rounds / arms)
     return 2.0 ** -(np.arange(np.ceil(2 * octaves) + 1) / 2)
 
 
 def shares_for(arms: int, rounds: int) -> np.ndarray:
-    """Values of ε, none above 1."""
+    """Values of ε, at most 1."""
     return SHARES * (arms / rounds) ** (1 / 3)
 
 
 def _best(mean: np.ndarray) -> int:
-    """Index of the worst gap at the best ε."""
+    """Flat index of the worst gap at the best ε."""
     row = mean.max(1).argmin()
     return int(row * mean.shape[1] + mean[row].argmax())
 
 
 def _minimax(mean: np.ndarray) -> np.ndarray:
-    """Regret at the worst gap of the best ε, for (…, ε, gaps)."""
+    """Regret at the worst gap for the best ε, of regrets (…, ε, gaps)."""
     return mean.max(-1).min(-1)

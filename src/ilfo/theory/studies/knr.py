@@ -6,12 +6,13 @@
     regret             E Σ_t (V of π_t − V of the expert)
     its bound          6 H^2.5 √(T I_T) + 2 H T ε + 2 δ T H,  ε = 2 √(ln(2 T² |F|/δ)/N)
 
-The regret's bound takes the measured I_T. A regret can never exceed H per iteration, which for
-these T is far less. The bonus is the theorem's, H·min(σ, 2), a hundredth of it, or none.
+The bound on the regret uses the measured I_T. The regret can never exceed H per iteration, which is
+far below the bound for these T. The bonus is the theorem's, H·min(σ, 2), 0.01 times that, or none.
 """
 
 import functools
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -34,17 +35,18 @@ FEATURES, STATES = 4, 2
 
 
 @dataclass(frozen=True)
-class KNR(Study):
-    """MobILE with a KNR on a known pendulum: regret and information gain against the bounds."""
+class KNRStudy(Study):
+    """MobILE with a KNR on a pendulum: regret and information gain, compared with their bounds."""
 
+    name: ClassVar[str] = "knr"
     repetitions: int = 30
-    """Learners, each with its own demonstrations and noise."""
+    """Number of learners, each with its own demonstrations and noise."""
     iterations: int = 256
-    """Iterations T of one episode each."""
+    """Number of iterations T, of one episode each."""
     demonstrations: int = 500
-    """Expert trajectories N."""
+    """Number of expert trajectories N."""
     imagined: int = 16
-    """Imagined episodes by which each policy is judged."""
+    """Number of imagined episodes to evaluate each policy."""
 
     def __post_init__(self):
         least = min(self.repetitions, self.demonstrations, self.imagined)

@@ -1,15 +1,16 @@
-"""Tabular MobILE on a combination lock: what the bonus, the episodes T and the demonstrations N do.
+"""Tabular MobILE on a combination lock: effect of the bonus, of T episodes and N demonstrations.
 
-The gap to the expert, H·Σ_s (d(s) − e(s))⁺, is that of the least favourable cost in [0, 1]^S. It
-falls with T down to a floor that N demonstrations leave, which falls like N^-½; the same with the
-true model in place of the counted one is the floor of T = ∞. Without a bonus the gap stalls.
+The gap to the expert, H·Σ_s (d(s) − e(s))⁺, is that of the worst cost in [0, 1]^S. It falls with T
+to a floor that depends on N and falls like N^-½. Matching with the true model instead of the
+learned one gives the floor for T = ∞. Without a bonus the gap stalls.
 
 The theorem's bonus is H·min(σ, 2), with σ = √(S ln(t² S A/δ)/N(s, a)); the smaller one is 0.1 times
-that. The theorem's bound, 6 H^2.5 √(I_T/T) with I_T ≤ 2 H S² A ln(T² S A/δ) ln(1 + TH), is shown
-beside what is measured.
+that. The tables also show the theorem's bound, 6 H^2.5 √(I_T/T) with
+I_T ≤ 2 H S² A ln(T² S A/δ) ln(1 + TH).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,47 +26,51 @@ SCALES = {THEOREM: 1.0, SMALLER: 0.1, "none": 0.0}
 
 
 @dataclass(frozen=True)
-class Tabular(Study):
-    """Tabular MobILE: the gap falls to a floor that demonstrations set; without bonus it stalls."""
+class TabularStudy(Study):
+    """Tabular MobILE: the gap falls to a floor set by demonstrations; without bonus it stalls."""
 
+    name: ClassVar[str] = "tabular"
     levels: int = 5
-    """Levels of the lock, and steps of an episode."""
+    """Number of levels of the lock, and of steps in an episode."""
     actions: int = 4
-    """Actions A."""
+    """Number of actions A."""
     repetitions: int = 30
-    """Locks, each with its own learner and demonstrations."""
+    """Number of locks, each with its own learner and demonstrations."""
     longest: int = 16384
-    """Largest number of episodes T; each other is a quarter of the next."""
+    """Largest number of episodes T; the others are 1/4, 1/16, ... of it."""
     lengths: int = 5
-    """How many values of T."""
+    """Number of values of T."""
     fewest: int = 16
-    """Smallest number of demonstrations N; each other is four times the last."""
+    """Smallest number of demonstrations N; the next are 4, 16, ... times that."""
     amounts: int = 4
-    """How many values of N."""
+    """Number of values of N."""
 
     def __post_init__(self):
         least = min(self.levels, self.actions, self.repetitions, self.lengths, self.amounts)
         if least < 2 or self.longest < 4 ** (self.lengths - 1) or self.fewest < 1:
             raise ValueError(
-                "levels, actions, repetitions, lengths and amounts must be at least 2, fewest at "
-                f"least 1, and {self.lengths} lengths must fit below {self.longest}"
+                f"levels is {self.levels}, actions is {self.actions}, repetitions is "
+                f"{self.repetitions}, lengths is {self.lengths}, amounts is {self.amounts}, but "
+                f"each must be at least 2; fewest is {self.fewest}, but must be at least 1; "
+                f"longest is {self.longest}, but must be at least 4 ** (lengths - 1)"
             )
 
     @property
     def checkpoints(self) -> list[int]:
+        """The values of T."""
         return [self.longest // 4**k for k in reversed(range(self.lengths))]
 
     def measure(self):
         gaps = []
         for name, scale in SCALES.items():
-            found, plans = self._gaps(scale, None)
+            by_length, plans = self._gaps(scale, None)
             for index, episodes in enumerate(self.checkpoints):
-                low, high = interval(found[:, index].tolist())
+                low, high = interval(by_length[:, index].tolist())
                 gaps.append(
                     {
                         "bonus": name,
                         "T": episodes,
-                        "gap": float(found[:, index].mean()),
+                        "gap": float(by_length[:, index].mean()),
                         "low": low,
                         "high": high,
                         "plans": float(plans[:, index].mean()),
@@ -90,25 +95,26 @@ class Tabular(Study):
         return {"gaps": gaps, "floors": floors, "slopes": slopes}
 
     def _gaps(self, scale: float, demonstrations: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Gaps (repetitions, T) and how often was planned by then; without a number, of
-        demonstrations without end."""
+        """Gaps and numbers of plans, both (repetitions, T); with None, for infinitely many
+        demonstrations."""
         rows, plans = [], []
         for repetition in range(self.repetitions):
             lock, seen, rng = self._lock(repetition, demonstrations)
-            found, planned = mobile(lock, seen, scale, self.checkpoints, rng)
-            rows.append(found)
+            gaps, planned = mobile(lock, seen, scale, self.checkpoints, rng)
+            rows.append(gaps)
             plans.append(planned)
         return np.array(rows), np.array(plans)
 
     def _known_model(self, demonstrations: int) -> np.ndarray:
-        found = []
+        """Gaps (repetitions,) of matching with the true model."""
+        gaps = []
         for repetition in range(self.repetitions):
             lock, seen, _ = self._lock(repetition, demonstrations)
             no_bonus = np.zeros(lock.mdp.transitions.shape[:2])
             policy = linear_programme(Matching(lock.mdp, seen, no_bonus)).policy
             states = occupancy(lock.mdp, policy).mean(0).sum(-1)
-            found.append(lock.mdp.horizon * divergence(states, lock.expert_states, None))
-        return np.array(found)
+            gaps.append(lock.mdp.horizon * divergence(states, lock.expert_states, None))
+        return np.array(gaps)
 
     def _lock(self, repetition: int, demonstrations: int | None):
         rng = np.random.default_rng([self.seed, repetition, demonstrations or 0])

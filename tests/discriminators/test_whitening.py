@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ilfo.common.types import DemonstratedSteps
-from ilfo.discriminators.mmd import ABSORBED, MMD, TRAJECTORIES, tempering
+from ilfo.discriminators.mmd import ABSORBED, MMD, TRAJECTORIES, whitening
 
 
 def all_features(state, pairs):
@@ -21,7 +21,7 @@ def trajectories(count=6, length=200, seed=0):
     noise = rng.normal(scale=0.3, size=(count * length, 2))
     states = np.stack([goals, np.zeros_like(goals)], -1) + noise
     pairs = np.stack([states, states], 1).astype(np.float32)
-    return DemonstratedSteps(jnp.asarray(pairs), jnp.repeat(jnp.arange(count), length))
+    return DemonstratedSteps.from_pairs(jnp.asarray(pairs), jnp.repeat(jnp.arange(count), length))
 
 
 def told_apart(spec, count=40):
@@ -38,13 +38,13 @@ def told_apart(spec, count=40):
 
 def test_what_demonstrations_disagree_on_counts_less():
     other_goals, wrong = told_apart(MMD(128, bandwidth_quantile=0.5))
-    goals_tempered, wrong_tempered = told_apart(MMD(128, bandwidth_quantile=0.5, ridge=0.1))
-    assert goals_tempered < other_goals
-    assert wrong_tempered > wrong
-    assert wrong_tempered / goals_tempered > 1.3 * wrong / other_goals
+    goals_whitened, wrong_whitened = told_apart(MMD(128, bandwidth_quantile=0.5, ridge=0.1))
+    assert goals_whitened < other_goals
+    assert wrong_whitened > wrong
+    assert wrong_whitened / goals_whitened > 1.3 * wrong / other_goals
 
 
-def test_tempering_is_the_root_of_the_inverse_spread():
+def test_whitening_is_the_root_of_the_inverse_spread():
     """Against the formula in double precision, up to its scale."""
     rng = np.random.default_rng(0)
     features, trajectory = rng.normal(size=(60, 4)), np.arange(60) % 5
@@ -52,7 +52,7 @@ def test_tempering_is_the_root_of_the_inverse_spread():
     means = np.stack([features[trajectory == k].mean(0) for k in range(5)])
     spread = np.cov(means.T)
     metric = np.linalg.inv(spread + 0.7 * np.trace(spread) / 4 * np.eye(4))
-    found = np.asarray(tempering(jnp.asarray(features, jnp.float32), jnp.asarray(trajectory), 0.7))
+    found = np.asarray(whitening(jnp.asarray(features, jnp.float32), jnp.asarray(trajectory), 0.7))
     assert (features @ found.T).var() + (features @ found.T).mean() ** 2 == pytest.approx(
         1 / 4, rel=1e-4
     )
@@ -64,12 +64,12 @@ def test_tempering_is_the_root_of_the_inverse_spread():
 def test_without_a_spread_all_directions_count_alike(count):
     """A single demonstration, or several that are the same."""
     features = jnp.tile(jax.random.normal(jax.random.key(0), (10, 4)), (count, 1))
-    found = np.asarray(tempering(features, jnp.repeat(jnp.arange(count), 10), 0.5))
+    found = np.asarray(whitening(features, jnp.repeat(jnp.arange(count), 10), 0.5))
     np.testing.assert_allclose(found, found[0, 0] * np.eye(4), atol=1e-6)
 
 
 @pytest.mark.parametrize("form", ["ball", "penalised"])
-def test_the_tempered_cost_tells_the_means_apart_by_the_distance(form):
+def test_the_whitened_cost_tells_the_means_apart_by_the_distance(form):
     """Its w lies on the ball, or is the difference itself: f gains ζ‖BΔ‖, or ‖BΔ‖²."""
     spec, expert = MMD(64, ridge=0.5, form=form, zeta=2.0), trajectories()
     state = spec.init(expert, None, key=jax.random.key(0))
@@ -81,7 +81,7 @@ def test_the_tempered_cost_tells_the_means_apart_by_the_distance(form):
     assert gained == pytest.approx(2 * distance if form == "ball" else distance**2, rel=1e-3)
 
 
-def test_endings_cost_as_ever_in_a_tempered_discriminator():
+def test_endings_cost_as_ever_in_a_whitened_discriminator():
     """By hand: the absorbed share of the difference, over its whole length."""
     spec, expert = MMD(64, ridge=0.5), trajectories()
     state = spec.init(expert, None, key=jax.random.key(0))
@@ -96,9 +96,9 @@ def test_endings_cost_as_ever_in_a_tempered_discriminator():
 def test_demonstrations_beyond_the_last_one_that_is_looked_at_change_nothing():
     features = jax.random.normal(jax.random.key(0), (3 * TRAJECTORIES, 4))
     number = jnp.arange(3 * TRAJECTORIES) // 2
-    found = tempering(features, number, 0.5)
+    found = whitening(features, number, 0.5)
     inside = np.asarray(number) < TRAJECTORIES
-    alone = tempering(features[inside], number[inside], 0.5)
+    alone = whitening(features[inside], number[inside], 0.5)
     np.testing.assert_allclose(found / found[0, 0], alone / alone[0, 0], atol=1e-4)
 
 
@@ -106,4 +106,4 @@ def test_a_ridge_that_single_precision_cannot_tell_from_nothing_is_refused():
     with pytest.raises(ValueError, match=r"ridge is 1e-06, but must be at least 0\.001"):
         MMD(ridge=1e-6)
     features = jax.random.normal(jax.random.key(0), (40, 256))
-    assert jnp.isfinite(tempering(features, jnp.arange(40) % 3, 1e-3)).all()
+    assert jnp.isfinite(whitening(features, jnp.arange(40) % 3, 1e-3)).all()

@@ -1,0 +1,70 @@
+"""What training knows of the demonstrations, gathered in two streaming passes.
+
+The first pass (`Survey`) checks every trajectory, keeps a fixed-size sample of steps and computes
+the fingerprint of the set. The second sums the discriminator's features. Neither holds more than
+one trajectory and the sample, so the set may be larger than memory.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ilfo.agents.method import Needs
+from ilfo.common.spaces import ActionSpace
+from ilfo.common.types import DemonstratedSteps, Expert
+from ilfo.data.demonstrations import Demonstrations, Trajectory
+from ilfo.data.sampling import SAMPLE, sample
+from ilfo.discriminators.expert_mean import mean_features
+
+if TYPE_CHECKING:
+    from ilfo.agents.agent import Agent
+
+
+class Survey(NamedTuple):
+    """The first pass over the demonstrations."""
+
+    steps: DemonstratedSteps
+    fingerprint: str
+    """Tells sets of demonstrations apart."""
+
+
+def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -> Survey:
+    """Read the demonstrations once, or raise the error of the first trajectory that is wrong."""
+    digest = hashlib.sha256()
+    trajectories = _hashed(needs.checked(demonstrations, actions), digest)
+    steps = sample(trajectories, SAMPLE, np.random.default_rng(0))
+    recorded = None
+    if steps.actions is not None:
+        recorded = jnp.asarray(actions.from_environment(np.asarray(steps.actions)))
+    kept = steps._replace(
+        pairs=jnp.asarray(steps.pairs),
+        actions=recorded,
+        terminal=jnp.asarray(steps.terminal),
+        elapsed=jnp.asarray(steps.elapsed),
+        trajectory=jnp.asarray(steps.trajectory),
+    )
+    return Survey(kept, digest.hexdigest())
+
+
+def _hashed(trajectories: Iterable[Trajectory], digest: Any) -> Iterator[Trajectory]:
+    for trajectory in trajectories:
+        digest.update(trajectory.states.tobytes() + bytes([trajectory.terminal]))
+        if trajectory.actions is not None:
+            digest.update(trajectory.actions.tobytes())
+        yield trajectory
+
+
+def prepare_expert(agent: "Agent") -> Expert:
+    """What `improve` is told of the demonstrations; arrays have the axis of seeds."""
+    name, problem = agent.method.discriminator, agent.problem
+    means = jnp.zeros((len(agent.seeds), 0))
+    if name is not None:
+        spec, states = getattr(agent.settings, name), getattr(agent.state, name)
+        means = mean_features(agent.demonstrations, spec, states, problem.horizon)
+    for_each_seed = lambda x: jnp.broadcast_to(x, (len(agent.seeds), *x.shape))
+    steps = jax.tree.map(for_each_seed, agent.survey.steps)
+    return Expert(means, steps, problem.feature_map is None)

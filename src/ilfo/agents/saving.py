@@ -1,0 +1,80 @@
+"""Agents in files: one .npz with the train state's arrays and a JSON description, no pickle."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ilfo.agents.problem import state_problem
+from ilfo.agents.registry import COMPONENTS, FUNCTIONS
+from ilfo.common.types import DemonstratedSteps
+from ilfo.environments.factory import Factory
+from ilfo.storage import checkpoint, config
+from ilfo.storage.provenance import versions
+
+if TYPE_CHECKING:
+    from ilfo.agents.agent import Agent
+
+PathLike = str | os.PathLike[str]
+
+
+def describe(agent: "Agent") -> dict[str, Any]:
+    """Everything but the arrays: what a checkpoint or a run directory says of an agent."""
+    return {
+        "method": agent.method.name,
+        "settings": config.to_dict(agent.settings, FUNCTIONS),
+        "problem": config.to_dict(agent.problem, FUNCTIONS),
+        "seeds": list(agent.seeds),
+        "environment": agent.learned_in,
+        "versions": versions(),
+    }
+
+
+def save(agent: "Agent", path: PathLike, overwrite: bool) -> None:
+    if not overwrite and os.path.exists(path):
+        raise FileExistsError(f"{path} exists already; choose another file or overwrite=True")
+    if agent.state is None:
+        raise ValueError("this agent has not learned anything yet; there is nothing to save")
+    checkpoint.save(path, agent.state, describe(agent))
+
+
+def read_description(
+    kind: type["Agent"],
+    path: PathLike,
+    functions: Mapping[str, Callable],
+    classes: Sequence[type],
+) -> dict[str, Any]:
+    """The description in a file, settings and problem as the objects they were."""
+    meta = _meta(kind, path)
+    known = COMPONENTS | {part.__name__: part for part in (*classes, kind.method.settings)}
+    revive = lambda part: config.from_dict(meta[part], known, FUNCTIONS | dict(functions))
+    return dict(meta) | {part: revive(part) for part in ("settings", "problem")}
+
+
+def read_state(agent: "Agent", path: PathLike) -> Any:
+    """The train state in a file that an agent of the same settings has saved."""
+    _meta(type(agent), path)
+    steps = DemonstratedSteps.from_pairs(jnp.zeros((1, 2, agent.problem.demonstrated_dim)))
+    like = eqx.filter_eval_shape(agent.initial_state, steps)
+    return checkpoint.load(path, like)[0]
+
+
+def check_same_problem(agent: "Agent", factory: Factory, dim: int, path: PathLike) -> None:
+    """That an environment poses the problem that was saved."""
+    problem = state_problem(factory, dim, agent.problem.feature_map)
+    if problem != agent.problem:
+        raise ValueError(
+            f"{path} was trained on another problem: {agent.problem}, but {factory.name} and these "
+            f"demonstrations make {problem}"
+        )
+
+
+def _meta(kind: type["Agent"], path: PathLike) -> Mapping[str, Any]:
+    meta = checkpoint.read_meta(path)
+    if meta.get("method") != kind.method.name:
+        raise checkpoint.CheckpointError(
+            f"{path} holds an agent of method {meta.get('method')!r}, not {kind.method.name!r}"
+        )
+    return meta

@@ -1,0 +1,90 @@
+"""The commands of `ilfo`, with what the help pages that list them print.
+
+Nothing is imported for such a page. The module of a command is imported when it is called.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Command(NamedTuple):
+    module: str
+    """Module in `ilfo.cli`; its table COMMANDS maps the command's name to its class."""
+    summary: str
+    """First line of the class's docstring."""
+
+    def load(self, name: str) -> Any:
+        return import_module(f"ilfo.cli.{self.module}").COMMANDS[name]
+
+
+class Group(NamedTuple):
+    summary: str
+    commands: Mapping[str, "Command | Group"]
+
+
+ROOT = Group(
+    "Imitation learning from observations alone.\n\n"
+    "Run `ilfo COMMAND --help` for options, `ilfo --version` for the version.",
+    {
+        "train": Command("train", "Train a policy on a built-in task or on your own environment."),
+        "resume": Command("train", "Resume a run that was stopped."),
+        "evaluate": Command("train", "Evaluate the selected policies of a run."),
+        "settings": Command(
+            "settings", "List the hyper-parameters that `ilfo train --set` can change."
+        ),
+        "tasks": Command("tasks", "List the built-in tasks."),
+        "demos": Group(
+            "Inspect, record or convert demonstrations.",
+            {
+                "inspect": Command("demos", "Show what a demonstration file contains."),
+                "record": Command("demos", "Record demonstrations of a policy."),
+                "convert": Command("demos", "Convert demonstrations to one .npz file."),
+            },
+        ),
+        "expert": Group(
+            "Train the expert of a built-in task.",
+            {
+                "train": Command(
+                    "expert", "Train an expert with TRPO on the true reward, then record it."
+                )
+            },
+        ),
+        "bench": Group(
+            "Run a sweep of experiments, print its tables, plot it.",
+            {
+                "run": Command("bench", "Run the cells of a sweep that have no results yet."),
+                "table": Command("bench", "Print a table of a sweep's results."),
+                "plot": Command("bench", "Plot the learning curves and scores of a sweep."),
+            },
+        ),
+        "theory": Group(
+            "Run numerical studies of the theory.",
+            {
+                "explore": Command(
+                    "theory",
+                    "Why explore: regret in the bandit that imitation from observations reduces "
+                    "to.",
+                ),
+                "actions": Command(
+                    "theory",
+                    "With actions one demonstration suffices; without, regret grows as the root "
+                    "of A.",
+                ),
+                "tabular": Command(
+                    "theory",
+                    "Tabular MobILE: the gap falls to a floor that demonstrations set; without "
+                    "bonus it stalls.",
+                ),
+                "calibration": Command(
+                    "theory", "How often every uncertainty covers the error, against its delta."
+                ),
+                "knr": Command(
+                    "theory",
+                    "MobILE with a KNR on a known pendulum: regret and information gain against "
+                    "the bounds.",
+                ),
+            },
+        ),
+    },
+)

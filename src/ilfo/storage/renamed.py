@@ -1,0 +1,38 @@
+"""Configurations of older versions, in today's names.
+
+Run directories, saved agents and result files name classes and fields as they were called when
+they were written. Renaming a class, or turning a setting into a constant, adds a row here.
+"""
+
+from typing import Any
+
+CLASSES = {"Settings": "MobILESettings"}
+"""Old name of a class: its name now."""
+
+CONSTANTS: dict[tuple[str, str], Any] = {
+    ("SGD", "nesterov"): True,
+    ("TRPO", "shortening"): 0.8,
+    ("PPO", "max_gradient"): 0.5,
+}
+"""Class and field of a former setting: the value that the code has now. A file with another value
+keeps the field, and so cannot be loaded: nothing computes what it asks for any more."""
+
+
+_NONE = object()
+
+
+def up_to_date(data: Any) -> Any:
+    """A configuration as `config.to_dict` would write it today."""
+    if isinstance(data, list):
+        return [up_to_date(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    kind = data.get("type")
+    renewed = {
+        name: up_to_date(value)
+        for name, value in data.items()
+        if CONSTANTS.get((str(kind), name), _NONE) != value
+    }
+    if isinstance(kind, str):
+        renewed["type"] = CLASSES.get(kind, kind)
+    return renewed

@@ -1,0 +1,43 @@
+"""Configurations of older versions in today's names."""
+
+import pytest
+
+from ilfo.agents.registry import COMPONENTS as PARTS
+from ilfo.methods import METHODS
+from ilfo.storage.config import ConfigError, from_dict
+from ilfo.storage.renamed import CLASSES, CONSTANTS, up_to_date
+
+SETTINGS = {kind.method.settings.__name__: kind.method.settings for kind in METHODS.values()}
+COMPONENTS = PARTS | SETTINGS
+
+
+def test_a_class_that_was_renamed_is_found_at_any_depth():
+    old = {"type": "Settings", "planner": {"type": "TRPO"}, "more": [{"type": "Settings"}]}
+    new = {
+        "type": "MobILESettings",
+        "planner": {"type": "TRPO"},
+        "more": [{"type": "MobILESettings"}],
+    }
+    assert up_to_date(old) == new
+
+
+def test_a_setting_that_became_a_constant_is_dropped_where_it_had_that_value():
+    assert up_to_date({"type": "TRPO", "kl": 0.1, "shortening": 0.8}) == {"type": "TRPO", "kl": 0.1}
+    other = {"type": "TRPO", "kl": 0.1, "shortening": 0.5}
+    assert up_to_date(other) == other
+
+
+def test_another_value_of_a_former_setting_is_an_error():
+    with pytest.raises(ConfigError, match="shortening"):
+        from_dict({"type": "TRPO", "shortening": 0.5}, COMPONENTS)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_renamed_classes_exist_under_their_new_names_only(name):
+    assert CLASSES[name] in COMPONENTS
+    assert name not in COMPONENTS
+
+
+@pytest.mark.parametrize(("kind", "field"), CONSTANTS)
+def test_former_settings_are_no_settings_any_more(kind, field):
+    assert field not in COMPONENTS[kind].__dataclass_fields__
