@@ -13,13 +13,19 @@ DEMO := $(VENV)/.installed-demo
 # XLA shares the cores by itself; torch and BLAS would start one thread per core in every worker.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help install demo test check clean
+# Pages with tables that are generated from results/.
+PAGES := README.md $(shell grep --recursive --files-with-matches --include='*.md' '\[\[\[cog' docs)
+COG := $(BIN)/cog -P -I docs
+
+.PHONY: help install demo test docs tables check clean
 
 help:
 	@echo "make install  create $(VENV) with everything development needs"
 	@echo "make demo     train on CartPole into a new folder below runs/"
 	@echo "make test     run the tests"
-	@echo "make check    lint, format, types, layers, tests"
+	@echo "make docs     build the documentation into site/; a broken link fails"
+	@echo "make tables   write the tables of the documentation from results/"
+	@echo "make check    lint, format, types, layers, tables, documentation, tests"
 	@echo "make clean    remove caches and build products; keeps $(VENV), runs/ and results/"
 
 install: $(DEV)
@@ -42,13 +48,22 @@ demo: $(DEMO)
 test: $(DEV)
 	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
+# Without --quiet, which also silences the warnings that --strict counts.
+docs: $(DEV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+tables: $(DEV)
+	$(COG) -r $(PAGES)
+
 check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
+	$(COG) --check $(PAGES)
+	$(MAKE) docs
 	$(MAKE) test
 
 clean:
-	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name $(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,330 @@
+"""Result tables of the documentation, made from the files in `results/`.
+
+A page says which table it wants between two markers, and `make tables` (cog) writes it there:
+
+    <!-- [[[cog import tables; tables.sweep("dynamics") ]]] -->
+    <!-- [[[end]]] -->
+
+`make check` fails where a page and `results/` disagree. Numbers from papers are kept here, in
+`PUBLISHED` and `TARGET`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilfo.common.statistics import interval
+from ilfo.common.text_tables import as_markdown
+from ilfo.environments.tasks import TASKS
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.diagnostics import part_rows
+from ilfo.experiments.effort import effort_rows
+from ilfo.experiments.results import STALE, best_by_reward, changed, read_results
+from ilfo.experiments.runner import find_sweep
+from ilfo.experiments.scores import sweep_rows
+from ilfo.experiments.significance import against_no_bonus, against_random
+from ilfo.rollouts.scores import score
+
+RESULTS = Path(__file__).parents[1] / "results"
+NONE = "–"
+"""Where there is no number."""
+FEW = 3
+"""Seeds below which an interval says nothing."""
+EARLIER = f"\\{STALE} measured with earlier settings."
+
+TITLES = {
+    "cartpole": "CartPole",
+    "cartpole-stochastic": "CartPole, stochastic",
+    "reacher": "Reacher, 25 actions",
+    "swimmer": "Swimmer",
+    "hopper": "Hopper",
+    "walker2d": "Walker2d",
+}
+METHODS = {"bc": "BC", "bco": "BC-O", "gail": "GAIL", "gaifo": "GAIfO", "ilpo": "ILPO"}
+TARGET = {
+    "cartpole": "1.05 in 30 k",
+    "cartpole-stochastic": "1.0 in 30 k",
+    "reacher": "1.0 in 20 k",
+    "swimmer": "1.0 in 150 k",
+    "hopper": "1.0 in 200 k",
+    "walker2d": "0.95 in 300 k",
+}
+"""Greedy scores that this project set itself, within so many online samples."""
+PUBLISHED = {
+    ("cartpole", "mobile"): "1.14 ± 0",
+    ("reacher", "mobile"): "1.01 ± 0.05",
+    ("swimmer", "mobile"): "1.25 ± 0.15",
+    ("hopper", "mobile"): "1.11 ± 0.06",
+    ("walker2d", "mobile"): "0.975 ± 0.12",
+    ("reacher", "bco"): "0.70 ± 0.08",
+    ("hopper", "bco"): "0.064",
+    ("walker2d", "bco"): "0.10",
+    ("reacher", "gaifo"): "0.27 ± 0.05",
+    ("hopper", "gaifo"): "1.01 ± 0.06",
+    ("walker2d", "gaifo"): "0.84 ± 0.05",
+    ("reacher", "ilpo"): "0.47 ± 0.10",
+}
+"""Scores in the MobILE paper at the same number of demonstrations, best checkpoint by true reward,
+mean ± standard deviation over five seeds."""
+
+
+# -- whole tables of a sweep -----------------------------------------------------------------------
+
+
+def sweep(name: str, prefix: str = "") -> None:
+    """A row per cell whose name begins with the prefix."""
+    cells = [cell for cell in find_sweep(name) if cell.name.startswith(prefix)]
+    _print(_dense(sweep_rows(name, cells, RESULTS)), _stale(name, cells))
+
+
+def bonus() -> None:
+    """MobILE with and without the bonus: permutation tests on the learning curves."""
+    cells = find_sweep("tasks")
+    _print(against_no_bonus("tasks", cells, RESULTS), _stale("tasks", _compared(cells)))
+
+
+def better_than_random() -> None:
+    """Permutation tests of the final returns against a random policy's. The column of random
+    returns is left out: it is played again each time and differs between processors."""
+    cells = find_sweep("methods")
+    rows = against_random("methods", cells, RESULTS)
+    _print([(*row[:2], *row[3:]) for row in rows], _stale("methods", cells))
+
+
+def effort(name: str, level: float, *, defaults: bool | None = None) -> None:
+    """Samples and seconds until a greedy score is reached; of the default presets alone, of all
+    other cells, or of both."""
+    cells = _split(name, defaults)
+    _print(effort_rows(name, cells, RESULTS, level), _stale(name, cells))
+
+
+def parts(name: str, *, defaults: bool | None = None) -> None:
+    """What model, discriminator and planner did late in the runs."""
+    cells = _split(name, defaults)
+    _print(part_rows(name, cells, RESULTS), _stale(name, cells))
+
+
+def dynamics() -> None:
+    """Calibrated models in MobILE beside the ensemble, which is a cell of the ablations."""
+    ensemble = _cell("ablations", "cartpole")
+    found = read_results(RESULTS, "ablations", ensemble)
+    rows = sweep_rows("dynamics", find_sweep("dynamics"), RESULTS)
+    label = "cartpole (ensemble)" + (STALE if changed(ensemble, found) else "")
+    named = (label, *sweep_rows("ablations", [ensemble], RESULTS)[1][1:])
+    names = _stale_names("dynamics", find_sweep("dynamics")) | changed(ensemble, found)
+    _print([rows[0], named, *rows[1:]], _note(names))
+
+
+# -- summaries: a row per task ---------------------------------------------------------------------
+
+
+def front_page() -> None:
+    """The table of the README."""
+    rows = [
+        ("task", "MobILE", "env steps", "BC-O", "GAIfO", "random", "paper's MobILE, best by reward")
+    ]
+    for task, title in TITLES.items():
+        rows.append(
+            (
+                title,
+                _greedy("tasks", task),
+                _samples("tasks", task),
+                _greedy("methods", f"{task}-bco"),
+                _greedy("methods", f"{task}-gaifo"),
+                _random(task),
+                PUBLISHED.get((task, "mobile"), NONE),
+            )
+        )
+    print(f"\n{as_markdown(rows)}\n")
+    if _any_stale(rows):
+        print(f"{EARLIER}\n")
+
+
+def tasks() -> None:
+    """MobILE on the paper's tasks, beside its references."""
+    header = (
+        "task",
+        "demos",
+        "target",
+        "greedy score",
+        "samples",
+        "no bonus",
+        "constant cost",
+        "best by reward",
+        "paper, best by reward",
+    )
+    rows: list[tuple[str, ...]] = [header]
+    for task, title in TITLES.items():
+        rows.append(_task_row(task, title, task))
+    rows.append(_task_row("walker2d", "Walker2d, longer", "walker2d-long"))
+    _print_summary(rows)
+
+
+def _task_row(task: str, title: str, cell: str) -> tuple[str, ...]:
+    return (
+        title,
+        str(TASKS[task].demonstrations),
+        TARGET[task],
+        _greedy("tasks", cell),
+        _samples("tasks", cell),
+        _greedy("tasks", f"{cell}-no-bonus"),
+        _greedy("tasks", f"{cell}-constant"),
+        _best("tasks", cell).partition(" ")[0],
+        PUBLISHED.get((task, "mobile"), NONE),
+    )
+
+
+def presets() -> None:
+    """Greedy scores of MobILE's presets."""
+    names = {"": "default", "-general": "general", "-paper": "paper", "-authors": "authors"}
+    rows = [("task", *(f"`{name}`" for name in names.values()))]
+    for task in TITLES:
+        rows.append((f"`{task}`", *(_greedy("tasks", task + suffix) for suffix in names)))
+    _print_summary(rows)
+
+
+def methods() -> None:
+    """Greedy scores: a row per method, a column per task."""
+    tasks = [task for task in TITLES if _found("methods", f"{task}-bc")]
+    rows: list[tuple[str, ...]] = [("method", *(TITLES[task] for task in tasks))]
+    for suffix, label in {"": "MobILE", **METHODS, "constant": "constant cost"}.items():
+        cells = (f"{task}-{suffix}".removesuffix("-") for task in tasks)
+        rows.append((label, *(_greedy("methods", cell) for cell in cells)))
+    rows.append(("random policy", *map(_random, tasks)))
+    _print_summary(rows)
+
+
+def method(name: str) -> None:
+    """One method on every task, beside the published numbers."""
+    rows = [("task", "demonstrations", "samples", "greedy", "stochastic", "published")]
+    for task, title in TITLES.items():
+        cell = task if name == "mobile" else f"{task}-{name}"
+        where = "tasks" if name == "mobile" else "methods"
+        if _found(where, cell):
+            rows.append(
+                (
+                    title,
+                    str(TASKS[task].demonstrations),
+                    _samples(where, cell),
+                    _greedy(where, cell),
+                    _spread(where, cell, "stochastic_score"),
+                    PUBLISHED.get((task, name), NONE),
+                )
+            )
+    _print_summary(rows)
+
+
+def published() -> None:
+    """Where the paper has a number: ours beside it."""
+    rows = [("task", "method", "greedy", "best by reward", "published")]
+    for (task, name), text in PUBLISHED.items():
+        where, cell = ("tasks", task) if name == "mobile" else ("methods", f"{task}-{name}")
+        label = "MobILE" if name == "mobile" else METHODS[name]
+        rows.append((TITLES[task], label, _greedy(where, cell), _best(where, cell), text))
+    _print_summary(rows)
+
+
+# -- one entry -------------------------------------------------------------------------------------
+
+
+def _greedy(where: str, cell: str) -> str:
+    return _spread(where, cell, "greedy_score")
+
+
+def _spread(where: str, cell: str, name: str) -> str:
+    found = _found(where, cell)
+    mark = STALE if found and changed(_cell(where, cell), found) else ""
+    return _mean([each["result"][name] for each in found]) + _seeds(found) + mark
+
+
+def _best(where: str, cell: str) -> str:
+    best = [best_by_reward(each) for each in _found(where, cell)]
+    return _mean([each for each in best if each is not None])
+
+
+def _mean(values: Sequence[float]) -> str:
+    if not values:
+        return NONE
+    mean = f"{np.mean(values):.2f}"
+    if len(values) < FEW:
+        return mean
+    low, high = interval(values)
+    return f"{mean} [{low:.2f}, {high:.2f}]"
+
+
+def _seeds(found: Sequence[Any]) -> str:
+    """Said where there are too few for an interval."""
+    return f" ({len(found)} seed{'s' if len(found) > 1 else ''})" if 0 < len(found) < FEW else ""
+
+
+def _samples(where: str, cell: str) -> str:
+    found = _found(where, cell)
+    return f"{found[0]['summary']['online_samples']:,}" if found else NONE
+
+
+def _random(task: str) -> str:
+    summary = _found("tasks", task)[0]["summary"]
+    chance = summary["random_return"]
+    return f"{score(chance, summary['expert_return'], chance):.2f}"
+
+
+def _found(where: str, name: str) -> list[dict[str, Any]]:
+    """The results of a cell, none where the sweep has no such cell."""
+    known = [cell for cell in find_sweep(where) if cell.name == name]
+    return read_results(RESULTS, where, known[0]) if known else []
+
+
+# -- printing --------------------------------------------------------------------------------------
+
+
+def _print(rows: Sequence[Sequence[str]], note: str | None = None) -> None:
+    """The class is for the site's style sheet."""
+    print(f'<div class="numbers" markdown="1">\n\n{as_markdown(rows)}\n\n</div>\n')
+    if note:
+        print(f"{note}\n")
+
+
+def _print_summary(rows: Sequence[Sequence[str]]) -> None:
+    _print(rows, EARLIER if _any_stale(rows) else None)
+
+
+def _any_stale(rows: Sequence[Sequence[str]]) -> bool:
+    return any(entry.endswith(STALE) for row in rows[1:] for entry in row)
+
+
+def _dense(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Without columns that are empty below the header."""
+    kept = [place for place in range(len(rows[0])) if any(row[place] for row in rows[1:])]
+    return [tuple(row[place] for place in kept) for row in rows]
+
+
+def _stale(name: str, cells: Sequence[Cell]) -> str | None:
+    return _note(_stale_names(name, cells))
+
+
+def _stale_names(name: str, cells: Sequence[Cell]) -> set[str]:
+    return {each for cell in cells for each in changed(cell, read_results(RESULTS, name, cell))}
+
+
+def _note(names: set[str]) -> str | None:
+    if not names:
+        return None
+    listed = ", ".join(f"`{name}`" for name in sorted(names))
+    return f"\\{STALE} measured before these settings changed or were added: {listed}."
+
+
+def _compared(cells: Sequence[Cell]) -> list[Cell]:
+    names = {cell.name for cell in cells}
+    first = {name for name in names if f"{name}-no-bonus" in names}
+    return [cell for cell in cells if cell.name.removesuffix("-no-bonus") in first]
+
+
+def _split(name: str, defaults: bool | None) -> list[Cell]:
+    chosen = lambda cell: defaults is None or (cell.name in TITLES) == defaults
+    return [cell for cell in find_sweep(name) if chosen(cell)]
+
+
+def _cell(name: str, wanted: str) -> Cell:
+    return next(cell for cell in find_sweep(name) if cell.name == wanted)
