@@ -341,15 +341,15 @@ def test_divergence_names_the_phase_and_keeps_the_last_good_state(trained, monke
 
 # Errors before training ------------------------------------------------------------------------
 
-FLAT, NUMBERED = gym.spaces.Box(-1.0, 1.0, (4,)), gym.spaces.Discrete(2)
-ENDLESS = lambda: Spaces(FLAT, NUMBERED)
+FLAT, DISCRETE = gym.spaces.Box(-1.0, 1.0, (4,)), gym.spaces.Discrete(2)
+ENDLESS = lambda: Spaces(FLAT, DISCRETE)
 
 
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
         ("Pendulum-v1", "demonstrated states have 4 .* Pendulum-v1 have 3.*pass .* as feature_map"),
-        (lambda: Spaces(NUMBERED, NUMBERED), r"observation space is Discrete\(2\), but only Box"),
+        (lambda: Spaces(DISCRETE, DISCRETE), r"observation space is Discrete\(2\), but only Box"),
         (lambda: Spaces(FLAT, gym.spaces.Box(-np.inf, np.inf, (1,))), "unbounded.*RescaleAction"),
         (lambda: Spaces(FLAT, gym.spaces.MultiBinary(2)), "action space is MultiBinary"),
         ("NoSuchGame-v0", "unknown environment 'NoSuchGame-v0'"),

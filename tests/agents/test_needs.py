@@ -50,10 +50,10 @@ def test_actions_that_are_needed():
         needs.restrict("some", demonstrations(None))
 
 
-def test_numbered_actions_that_are_needed():
+def test_discrete_actions_that_are_needed():
     Needs(discrete=True).check_problem("some", DiscreteActions(2), None)
     Needs().check_problem("some", BoxActions((-1.0,), (1.0,), (1,)), None)
-    with pytest.raises(ValueError, match=r"some needs numbered actions.*continuous.*Discretise"):
+    with pytest.raises(ValueError, match=r"some needs discrete actions.*continuous.*Discretise"):
         Needs(discrete=True).check_problem("some", BoxActions((-1.0,), (1.0,), (1,)), None)
 
 
@@ -82,7 +82,7 @@ def test_an_agent_asks_before_any_work():
         Demanding("CartPole-v1", demonstrations(None))
     with pytest.raises(ValueError, match=r"trajectory 1: .* whole numbers from 0 to 1"):
         Demanding("CartPole-v1", demonstrations(np.arange(6).reshape(2, 3) // 2))
-    with pytest.raises(ValueError, match="demanding needs numbered actions"):
+    with pytest.raises(ValueError, match="demanding needs discrete actions"):
         Demanding(lambda: Wide(gym.make("CartPole-v1")), demonstrations())
     with pytest.raises(ValueError, match="demanding has to see"):
         Demanding("CartPole-v1", demonstrations(), feature_map=lambda state: state)

@@ -15,7 +15,7 @@ from ilfo.common.types import Normaliser
 from ilfo.policies.mlp import MLPPolicy
 from tests.helpers.agents import SEEDS, SETTINGS, STEP, small_agent
 
-ACTIONS = {"numbered": DiscreteActions(3), "real": BoxActions((-1.0,), (1.0,), (1,))}
+ACTIONS = {"discrete": DiscreteActions(3), "real": BoxActions((-1.0,), (1.0,), (1,))}
 
 
 def policies(actions, count):

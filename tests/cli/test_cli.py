@@ -350,7 +350,7 @@ MISTAKES = [
     ),
     (["train", "bc", *ENV, "--demos", "mixed"], "some of the demonstrations hold actions and some"),
     (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
-    (["train", "ilpo", "--task", "hopper"], "ilpo needs numbered actions"),
+    (["train", "ilpo", "--task", "hopper"], "ilpo needs discrete actions"),
     (["train", "bco", "--preset", "best"], "unknown preset 'best'; there are: default"),
     (["train", "--preset", "best"], "unknown preset 'best'; there are: default"),
     (["train", "--set", "planner.speed=3"], "planner.speed: TRPO has no field 'speed'"),

@@ -46,7 +46,7 @@ def test_box_actions_enter_a_network_as_they_are():
     np.testing.assert_array_equal(BoxActions((-2, 0), (2, 10), (2,)).encode(action), action)
 
 
-def test_numbered_actions_begin_where_the_space_begins():
+def test_discrete_actions_begin_where_the_space_begins():
     space = gym.spaces.Discrete(3, start=-1)
     actions = action_space(space)
     sent = actions.to_environment(np.arange(3, dtype=np.int32))
@@ -55,7 +55,7 @@ def test_numbered_actions_begin_where_the_space_begins():
     assert actions == DiscreteActions(3, -1)
 
 
-def test_numbered_actions_enter_a_network_as_one_hot_vectors():
+def test_discrete_actions_enter_a_network_as_one_hot_vectors():
     actions = action_space(gym.spaces.Discrete(3, start=5))
     assert actions.encoded_dim == 3
     np.testing.assert_array_equal(actions.encode(jnp.array([2, 0])), [[0, 0, 1], [1, 0, 0]])

@@ -16,13 +16,13 @@ from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
 from tests.helpers.agents import MACHINE, Scrambled, bits
 from tests.helpers.methods import (
-    RIVALS,
+    BASELINES,
     STATE_ONLY,
     STEP,
     budget,
     demonstrations,
     method_spec,
-    small_rival,
+    small_baseline,
 )
 
 ITERATIONS = 4
@@ -55,7 +55,7 @@ class Trained(NamedTuple):
     logs: list
 
 
-@pytest.fixture(scope="module", params=RIVALS)
+@pytest.fixture(scope="module", params=BASELINES)
 def method(request):
     return request.param
 
@@ -63,7 +63,7 @@ def method(request):
 @pytest.fixture(scope="module")
 def trained(method, cache_home, tmp_path_factory) -> Trained:
     save = Save(tmp_path_factory.mktemp(method) / "halfway.npz")
-    agent = small_rival(method).learn(budget(method, ITERATIONS), save)
+    agent = small_baseline(method).learn(budget(method, ITERATIONS), save)
     return Trained(agent, save.path, save.logs)
 
 
@@ -114,7 +114,7 @@ def test_neither_expert_actions_nor_rewards_have_an_influence(method, trained):
     if not needs.environment:
         pytest.skip("it takes no step, and reads both actions and returns")
     expert = demonstrations() if needs.actions else poisoned()
-    agent = small_rival(method, expert, lambda: Scrambled(gym.make("CartPole-v1")))
+    agent = small_baseline(method, expert, lambda: Scrambled(gym.make("CartPole-v1")))
     agent.learn(2 * STEP)
     assert agent.demonstrations.has_actions == needs.actions
     assert bits(agent.state) == bits(METHODS[method].load(trained.halfway).state)
@@ -133,11 +133,11 @@ def test_actions_that_are_needed_are_read(method, trained):
         terminal=[each.terminal for each in expert],
         actions=[1 - each.actions for each in expert],
     )
-    agent = small_rival(method, turned).learn(budget(method, 2), Stop())
+    agent = small_baseline(method, turned).learn(budget(method, 2), Stop())
     halfway = METHODS[method].load(trained.halfway)
     assert bits(agent.state.policy) != bits(halfway.state.policy)
     with pytest.raises(ValueError, match=f"{method} learns from the expert's actions"):
-        small_rival(method, expert.states_only())
+        small_baseline(method, expert.states_only())
 
 
 def test_a_stopped_run_resumes_to_the_state_of_an_undisturbed_one(method, trained, tmp_path):

@@ -37,15 +37,15 @@ def numbered(lengths):
 
 
 def test_all_steps_are_kept_where_they_fit():
-    steps = sample(numbered([3, 1, 5]), 9, np.random.default_rng(0)).steps
+    steps = sample(numbered([3, 1, 5]), 9, np.random.default_rng(0)).pairs
     assert steps.shape == (9, 2, 1)
     assert sorted(steps[:, 0, 0]) == [0, 1, 2, 4, 6, 7, 8, 9, 10]  # 3, 5 and 11 are last states
     np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
-    assert len(sample(numbered([3, 1, 5]), 100, np.random.default_rng(0)).steps) == 9
+    assert len(sample(numbered([3, 1, 5]), 100, np.random.default_rng(0)).pairs) == 9
 
 
 def test_a_sample_has_no_step_twice():
-    steps = sample(numbered([30, 40]), 50, np.random.default_rng(0)).steps
+    steps = sample(numbered([30, 40]), 50, np.random.default_rng(0)).pairs
     assert steps.shape == (50, 2, 1)
     assert len(np.unique(steps[:, 0])) == 50
     np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
@@ -54,7 +54,7 @@ def test_a_sample_has_no_step_twice():
 def test_every_step_is_equally_likely_in_every_place():
     lengths, size, repeats = [9, 1, 10], 6, 3000
     data, generator = list(numbered(lengths)), np.random.default_rng(0)
-    before = np.stack([sample(data, size, generator).steps[:, 0, 0] for _ in range(repeats)])
+    before = np.stack([sample(data, size, generator).pairs[:, 0, 0] for _ in range(repeats)])
     steps = np.unique(before)
     assert len(steps) == 20
 
@@ -78,7 +78,7 @@ def test_every_step_knows_its_trajectory():
 
 
 def test_the_sample_follows_from_the_generator():
-    draw = lambda seed: sample(numbered([50]), 10, np.random.default_rng(seed)).steps
+    draw = lambda seed: sample(numbered([50]), 10, np.random.default_rng(seed)).pairs
     np.testing.assert_array_equal(draw(0), draw(0))
     assert not np.array_equal(draw(0), draw(1))
 
@@ -186,7 +186,7 @@ def test_a_stream_of_any_size_needs_no_more_memory():
     data = Demonstrations.stream(produce)
     states = discriminators(SPEC, dim=dim, count=1)
     tracemalloc.start()
-    steps = sample(data, 500, np.random.default_rng(0)).steps
+    steps = sample(data, 500, np.random.default_rng(0)).pairs
     means = mean_features(data, SPEC, states, 2 * length)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

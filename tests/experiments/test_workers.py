@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ilfo.experiments import workers as crew
+from ilfo.experiments import workers
 from ilfo.experiments.workers import Job, cores, work_through
 
 
@@ -19,7 +19,7 @@ def job(tmp_path, name: str) -> Job:
 
 def test_every_job_runs_once_and_failures_are_named(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(crew, "_run", lambda job, core: ran.append(job.name) or job.name == "bad")
+    monkeypatch.setattr(workers, "_run", lambda job, core: ran.append(job.name) or job.name == "bad")
     said = []
     jobs = [job(tmp_path, name) for name in ("a", "bad", "b")]
     assert work_through(jobs, 2, said.append) == ["bad"]
@@ -29,7 +29,7 @@ def test_every_job_runs_once_and_failures_are_named(tmp_path, monkeypatch):
 
 
 def test_jobs_at_the_same_time_have_cores_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "cores", lambda: [3, 5])
+    monkeypatch.setattr(workers, "cores", lambda: [3, 5])
     together, used = threading.Barrier(2, timeout=30), []
 
     def meet(job, core):
@@ -37,7 +37,7 @@ def test_jobs_at_the_same_time_have_cores_of_their_own(tmp_path, monkeypatch):
         used.append(core)
         return 0
 
-    monkeypatch.setattr(crew, "_run", meet)
+    monkeypatch.setattr(workers, "_run", meet)
     assert work_through([job(tmp_path, name) for name in "ab"], 2, lambda text: None) == []
     assert sorted(used) == [3, 5]
 
@@ -63,16 +63,16 @@ work_through([Job("long", (), Path(sys.argv[2]))], 1, print)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends orphans")
-def test_nobody_goes_on_when_the_crew_is_killed(tmp_path):
+def test_nobody_goes_on_when_the_sweep_is_killed(tmp_path):
     worker, born = tmp_path / "worker", tmp_path / "born"
     worker.write_text(f"#!/bin/sh\necho $$ > {born}.new\nmv {born}.new {born}\nexec sleep 300\n")
     worker.chmod(0o755)
     command = (sys.executable, "-c", ALONE, str(worker), str(tmp_path / "log"))
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as crew_of_one:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as sweep:
         wait_for(born.exists)
         pid = int(born.read_text())
         assert running(pid)
-        crew_of_one.send_signal(signal.SIGKILL)
+        sweep.send_signal(signal.SIGKILL)
     wait_for(lambda: not running(pid))
 
 

@@ -18,7 +18,7 @@ def right(observation):
 
 @pytest.fixture(scope="module")
 def sb3_files(tmp_path_factory):
-    """Untrained models of Stable-Baselines3, with continuous and with numbered actions."""
+    """Untrained models of Stable-Baselines3, with continuous and with discrete actions."""
     sb3 = pytest.importorskip("stable_baselines3")
     folder = tmp_path_factory.mktemp("sb3")
     small = {"net_arch": [8]}

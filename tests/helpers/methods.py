@@ -45,7 +45,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 }
 STEP = 2 * HORIZON
 """Online samples of one iteration, of the methods that take any."""
-RIVALS = tuple(name for name in METHODS if name != "mobile")
+BASELINES = tuple(name for name in METHODS if name != "mobile")
 STATE_ONLY = tuple(name for name in METHODS if not METHODS[name].method.needs.actions)
 
 
@@ -53,7 +53,7 @@ def demonstrations(count: int = 2):
     return find_task("cartpole").load(count, actions=True)
 
 
-def small_rival(method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more):
+def small_baseline(method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more):
     """An agent of the method, with small settings and what is changed of them."""
     preset = find_settings("default", method)
     settings = functools.reduce(apply_change, (*CHANGES[method], *changes), preset)
@@ -66,7 +66,7 @@ def budget(method: str, iterations: int) -> int | None:
 
 
 def method_spec(method: str, demos: Path, iterations: int, **more) -> RunSpec:
-    """What `small_rival` does, as the command line would ask for it."""
+    """What `small_baseline` does, as the command line would ask for it."""
     given = {"task": None, "env": "CartPole-v1", "demos": str(demos), "horizon": HORIZON}
     given |= {"seeds": 2, "total_timesteps": budget(method, iterations)}
     return RunSpec(**given | {"method": method, "changes": CHANGES[method]} | more)

@@ -10,7 +10,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods.bc import BC, BCSettings
 from ilfo.policies.cloning import Cloning
 from tests.helpers.agents import bits
-from tests.helpers.methods import demonstrations, small_rival
+from tests.helpers.methods import demonstrations, small_baseline
 
 
 class Diary(Callback):
@@ -27,7 +27,7 @@ class Diary(Callback):
 
 @pytest.fixture(scope="module")
 def watched(cache_home):
-    agent, diary = small_rival("bc"), Diary()
+    agent, diary = small_baseline("bc"), Diary()
     agent.learn(callback=diary)
     return agent, diary
 
@@ -61,7 +61,7 @@ def test_beside_it_stands_the_epoch_that_held_out_pairs_like_best(watched):
 
 
 def test_without_an_environment_the_likelihood_chooses(cache_home):
-    agent = small_rival("bc", environment=None, action_space=gym.spaces.Discrete(2)).learn()
+    agent = small_baseline("bc", environment=None, action_space=gym.spaces.Discrete(2)).learn()
     assert bits(agent.policy(0)) == bits(agent.policy(0, "held-out-likelihood"))
     action, _ = agent.predict(np.zeros(4), deterministic=True)
     assert action in (0, 1)
@@ -85,7 +85,7 @@ def test_what_chooses_does_not_change_on_the_way(watched, cache_home, tmp_path):
     loaded.save(tmp_path / "again.npz")
     with pytest.raises(ValueError, match="pass it to load"):
         BC.load(tmp_path / "again.npz", demonstrations=demonstrations()).learn()
-    offline = small_rival("bc", environment=None, action_space=gym.spaces.Discrete(2)).learn()
+    offline = small_baseline("bc", environment=None, action_space=gym.spaces.Discrete(2)).learn()
     offline.save(tmp_path / "without.npz")
     BC.load(tmp_path / "without.npz", demonstrations=demonstrations()).learn()
     with pytest.raises(ValueError, match="began to learn without an environment"):
@@ -110,7 +110,7 @@ def test_a_linear_expert_is_recovered_from_a_file_of_its_actions(cache_home):
 
 def test_what_cannot_be_asked_of_it():
     with pytest.raises(ValueError, match="bc takes no environment steps"):
-        small_rival("bc").learn(1000)
+        small_baseline("bc").learn(1000)
     with pytest.raises(ValueError, match="nothing tells what the actions are"):
         BC(None, demonstrations())
     assert BCSettings(passes=7, every=2).iterations == 5
@@ -123,7 +123,7 @@ def test_actions_that_cannot_be_the_environments(wrong):
     states = np.zeros((1, 4, 4), np.float32)
     expert = Demonstrations.from_arrays(states, terminal=False, actions=[[0, wrong, 1]])
     with pytest.raises(ValueError, match="whole numbers from 0 to 1, one per step"):
-        small_rival("bc", expert)
+        small_baseline("bc", expert)
     with pytest.raises(ValueError, match="trajectory 0: the recorded actions"):
-        small_rival("gail", expert)
-    assert not small_rival("gaifo", expert).demonstrations.has_actions
+        small_baseline("gail", expert)
+    assert not small_baseline("gaifo", expert).demonstrations.has_actions

@@ -13,7 +13,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods.bco import BCO
 from tests.helpers.agents import HORIZON, bits
 from tests.helpers.environments import Line, middle_seekers, towards_the_middle
-from tests.helpers.methods import STEP, small_rival
+from tests.helpers.methods import STEP, small_baseline
 
 AWAY = np.array([[-0.9], [-0.5], [-0.2], [0.2], [0.5], [0.9]], np.float32)
 """Places of Line where the right action is plain."""
@@ -33,7 +33,7 @@ class Watch(Callback):
 
 @pytest.fixture(scope="module")
 def watched(cache_home):
-    agent, watch = small_rival("bco"), Watch()
+    agent, watch = small_baseline("bco"), Watch()
     agent.learn(4 * STEP, watch)
     return agent, watch
 
@@ -54,7 +54,7 @@ def test_the_choice_is_among_learned_policies(watched):
 
 def test_without_acting_on_it_the_newest_is_returned(cache_home):
     """BC-O(0)."""
-    agent = small_rival("bco", seeds=1).learn(2 * STEP)
+    agent = small_baseline("bco", seeds=1).learn(2 * STEP)
     assert bits(agent.choice().policy) == bits(agent.state.learned)
     assert np.isinf(agent.choice().value).all()
     np.testing.assert_array_equal(agent.choice().iteration, 2)  # all samples have a part in it
@@ -71,19 +71,19 @@ def test_states_that_were_never_near_are_warned_of(cache_home):
     states = np.random.default_rng(0).normal(size=(1, 50, 4)).astype(np.float32) + 30.0
     expert = Demonstrations.from_arrays(states, terminal=False)
     with pytest.warns(LearningWarning, match="covers only 0% of the demonstrated states"):
-        agent = small_rival("bco", expert, seeds=1).learn(2 * STEP)
+        agent = small_baseline("bco", expert, seeds=1).learn(2 * STEP)
     assert len(agent.remarks()) == 1
 
 
 def test_covered_states_are_not_warned_of(cache_home):
     """The demonstrations are the agent's own."""
-    agent = small_rival("bco", seeds=1)
+    agent = small_baseline("bco", seeds=1)
     assert agent.remarks() == []
     played = list(_random_play(agent))
     expert = Demonstrations.from_arrays([each.states for each in played], terminal=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        small_rival("bco", expert, seeds=1).learn(4 * STEP)
+        small_baseline("bco", expert, seeds=1).learn(4 * STEP)
 
 
 def test_on_a_line_the_true_actions_are_inferred_and_cloned(cache_home):
@@ -93,7 +93,7 @@ def test_on_a_line_the_true_actions_are_inferred_and_cloned(cache_home):
         "cloning.plan.passes=20",
         "cloning.optimiser.learning_rate=0.01",
     )
-    agent = small_rival("bco", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
+    agent = small_baseline("bco", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
     before, after = np.asarray(agent._expert.steps[0]).swapaxes(0, 1)
     for index in range(len(agent.seeds)):
         inferred = jax.vmap(one_seed(agent.state.inverse, index).model.infer)(before, after)

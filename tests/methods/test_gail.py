@@ -12,7 +12,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import sample
 from tests.helpers.agents import HORIZON
 from tests.helpers.environments import Echo, always_one
-from tests.helpers.methods import STEP, demonstrations, small_rival
+from tests.helpers.methods import STEP, demonstrations, small_baseline
 
 
 def inputs_of(agent) -> int:
@@ -21,7 +21,7 @@ def inputs_of(agent) -> int:
 
 def test_gail_sees_state_and_action_gaifo_two_states(cache_home):
     """CartPole: four numbers, two actions; one more input stands for the absorbing state."""
-    gail, gaifo = (small_rival(name) for name in ("gail", "gaifo"))
+    gail, gaifo = (small_baseline(name) for name in ("gail", "gaifo"))
     for agent in (gail, gaifo):
         agent._prepare()
     assert inputs_of(gail) == 4 + 2 + 1
@@ -35,11 +35,11 @@ def test_time_behind_an_ending_counts_up_to_the_horizon(cache_home):
     generator = np.random.default_rng(0)
     states = [generator.normal(size=(6, 4)), generator.normal(size=(21, 4))]
     for terminal, share in (([True, False], 15 / 40), ([False, False], 0.0)):
-        agent = small_rival("gaifo", Demonstrations.from_arrays(states, terminal=terminal))
+        agent = small_baseline("gaifo", Demonstrations.from_arrays(states, terminal=terminal))
         agent._prepare()
         np.testing.assert_allclose(agent._expert.absorbed, share, rtol=1e-6)
     long = [generator.normal(size=(2 * HORIZON + 1, 4))]
-    agent = small_rival("gaifo", Demonstrations.from_arrays(long, terminal=True))
+    agent = small_baseline("gaifo", Demonstrations.from_arrays(long, terminal=True))
     agent._prepare()
     np.testing.assert_allclose(agent._expert.absorbed, 0)
     assert agent._expert.weight.sum() == 2 * HORIZON  # two seeds, the first H steps of each
@@ -50,7 +50,7 @@ def test_gaifo_learns_from_a_feature_of_the_state(cache_home):
     seen = Demonstrations.from_arrays(
         [each.states[:, :2] for each in demonstrations()], terminal=False
     )
-    agent = small_rival("gaifo", seen, seeds=1, feature_map=first_two).learn(STEP)
+    agent = small_baseline("gaifo", seen, seeds=1, feature_map=first_two).learn(STEP)
     assert inputs_of(agent) == 2 + 2 + 1
     shift = agent.state.policy.normaliser.shift
     assert shift.shape == (1, 4)
@@ -64,7 +64,7 @@ def test_box_actions(cache_home):
         actions.append(np.array([angle], np.float32))
         states.append(environment.step(actions[-1])[0])
     expert = Demonstrations.from_arrays([np.stack(states)], terminal=False, actions=[actions])
-    agent = small_rival("gail", expert, "Pendulum-v1", seeds=1).learn(STEP)
+    agent = small_baseline("gail", expert, "Pendulum-v1", seeds=1).learn(STEP)
     np.testing.assert_allclose(
         np.sort(np.asarray(agent._expert.actions).ravel()), np.linspace(-1, 1, HORIZON), atol=1e-6
     )
@@ -77,7 +77,7 @@ def test_some_demonstrations_without_actions_are_refused():
     with pytest.raises(ValueError, match="some of the demonstrations hold actions and some do not"):
         sample(Demonstrations.stream(lambda: iter(mixed)), 100, np.random.default_rng(0))
     with pytest.raises(ValueError, match="some do not: trajectory 1 has none"):
-        small_rival("gail", Demonstrations.stream(lambda: iter(mixed)))
+        small_baseline("gail", Demonstrations.stream(lambda: iter(mixed)))
 
 
 class Watch(Callback):
@@ -92,7 +92,7 @@ def test_where_the_expert_never_ends_an_ending_costs_more_than_a_step(cache_home
     """The learner falls and the expert does not: that is what the classifier sees first."""
     expert = Demonstrations.from_arrays([each.states for each in demonstrations()], terminal=False)
     watch = Watch()
-    small_rival("gaifo", expert, seeds=1).learn(10 * STEP, watch)
+    small_baseline("gaifo", expert, seeds=1).learn(10 * STEP, watch)
     first, last = watch.logs[0], watch.logs[-1]
     assert last["ending_cost"] > first["ending_cost"]
     assert last["ending_cost"] > last["cost"]
@@ -106,7 +106,7 @@ def test_what_the_expert_does_becomes_likelier(method, cache_home):
         "classifier.optimiser.learning_rate=0.01",
         "planner.critic.discount=0.9",
     )
-    agent = small_rival(method, always_one(HORIZON), Echo, changes=changes)
+    agent = small_baseline(method, always_one(HORIZON), Echo, changes=changes)
     agent._prepare()
     np.testing.assert_allclose(chance_of_one(agent), 0.5, atol=0.05)
     agent.learn(20 * STEP)

@@ -1,4 +1,4 @@
-"""ILPO: explain once, remap online, numbered actions only."""
+"""ILPO: explain once, remap online, discrete actions only."""
 
 import gymnasium as gym
 import jax
@@ -14,20 +14,20 @@ from ilfo.policies.host import HostPolicy
 from ilfo.policies.latent import LatentPolicy
 from tests.helpers.agents import HORIZON, bits
 from tests.helpers.environments import Line, middle_seekers, towards_the_middle
-from tests.helpers.methods import STEP, small_rival
+from tests.helpers.methods import STEP, small_baseline
 
 
 @pytest.fixture(scope="module")
 def trained(cache_home):
-    return small_rival("ilpo").learn(3 * STEP)
+    return small_baseline("ilpo").learn(3 * STEP)
 
 
 def test_demonstrations_are_explained_once(trained):
-    early = small_rival("ilpo").learn(STEP)
+    early = small_baseline("ilpo").learn(STEP)
     assert bits(early.state.latent) == bits(trained.state.latent)
     assert bits(early.state.policy.latent) == bits(trained.state.policy.latent)
     assert bits(early.state.policy.remap) != bits(trained.state.policy.remap)
-    fresh = small_rival("ilpo")
+    fresh = small_baseline("ilpo")
     fresh._prepare()
     assert bits(fresh.state.latent) != bits(early.state.latent)
 
@@ -58,10 +58,10 @@ def pendulum_states():
 
 
 def test_continuous_actions_are_refused_and_discretised_ones_are_not(cache_home):
-    with pytest.raises(ValueError, match=r"ilpo needs numbered actions.*continuous.*Discretise"):
+    with pytest.raises(ValueError, match=r"ilpo needs discrete actions.*continuous.*Discretise"):
         ILPO("Pendulum-v1", pendulum_states(), horizon=HORIZON)
-    numbered = lambda: Discretise(gym.make("Pendulum-v1"), bins=3)
-    agent = small_rival("ilpo", pendulum_states(), numbered, seeds=1).learn(STEP)
+    discrete = lambda: Discretise(gym.make("Pendulum-v1"), bins=3)
+    agent = small_baseline("ilpo", pendulum_states(), discrete, seeds=1).learn(STEP)
     assert agent.predict(np.zeros(3))[0] in (0, 1, 2)
 
 
@@ -72,7 +72,7 @@ def test_on_a_line_latent_actions_are_remapped_to_the_true_ones(cache_home):
         "cloning.plan.passes=10",
         "cloning.optimiser.learning_rate=0.01",
     )
-    agent = small_rival("ilpo", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
+    agent = small_baseline("ilpo", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
     places = np.array([[-0.9], [-0.5], [-0.2], [0.2], [0.5], [0.9]], np.float32)
     for index in range(len(agent.seeds)):
         policy = one_seed(agent.state.policy, index)

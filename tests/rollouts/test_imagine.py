@@ -77,7 +77,7 @@ def test_where_the_model_has_no_answer_nothing_is_earned():
     assert rollout.valid[0].tolist() == [True] * 4 + [False] * 2
 
 
-def test_numbered_actions_earn_by_their_number():
+def test_discrete_actions_earn_by_their_number():
     model = world(limit=10.0)
     rollout, _ = lived(model, np.zeros((1, 2)))
     numbers = jnp.array([[0, 1, 2, 2, 1, 0]])

@@ -1,4 +1,4 @@
-"""Numbers that are not finite stop a run: in which phase of an iteration, for which seed."""
+"""Training stops at the first number that is not finite, and the error says where it arose."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from ilfo.common.types import Rollout
 
 PHASES = ("dynamics", "termination", "discriminator", "planner", "policy")
-"""In the order of an iteration: what is not finite in one makes the later ones so."""
+"""In the order of an iteration: NaN in one phase spreads to the later ones."""
 
 
 class DivergenceError(FloatingPointError):
@@ -17,7 +17,7 @@ class DivergenceError(FloatingPointError):
 def check_observations(
     rollout: Rollout, environment: str, seeds: Sequence[int], iteration: int
 ) -> None:
-    """Of a collection behind `iteration` finished ones; arrays have the axis of seeds."""
+    """Check a rollout after `iteration` finished iterations; arrays have the axis of seeds."""
     both = np.isfinite(rollout.state) & np.isfinite(rollout.next_state)
     finite = both.all(axis=(1, 2, 3))
     if not finite.all():
@@ -29,7 +29,7 @@ def check_observations(
 
 
 def check_log(log: Mapping[str, np.ndarray], seeds: Sequence[int], iteration: int) -> None:
-    """Of an iteration behind `iteration` finished ones: its flags `finite_<phase>` per seed."""
+    """Check the flags `finite_<phase>` of the iteration after `iteration` finished ones."""
     for phase in PHASES:
         finite = log.get(f"finite_{phase}", np.ones(len(seeds), bool))
         lost = [str(seed) for seed, fine in zip(seeds, finite, strict=True) if not fine]

@@ -1,4 +1,4 @@
-"""What is to be solved: the sizes and spaces that shape every array of a run."""
+"""The learning problem: sizes and spaces that determine the shape of every array of a run."""
 
 from collections.abc import Callable
 
@@ -14,15 +14,17 @@ from ilfo.environments.factory import Factory
 
 
 class Problem(eqx.Module):
+    """Sizes and spaces of an environment and its demonstrations."""
+
     state_dim: int
     actions: ActionSpace
     horizon: int
     demonstrated_dim: int
-    """Length of a demonstrated row: a state, or h(s) where there is a feature map."""
+    """Dimension of a demonstrated row: a state, or h(s) if there is a feature map."""
     feature_map: Callable[[Array], Array] | None = None
-    """h, where the demonstrations hold h(s) instead of states."""
+    """h, if the demonstrations hold h(s) instead of states."""
     unflattened: tuple[int, ...] | None = None
-    """Shape of an observation, where it is not flat already."""
+    """Shape of an observation; None if it is a vector."""
 
     def demonstrated(self, state: Array) -> Array:
         """What a demonstration would hold of the learner's state."""
@@ -36,8 +38,8 @@ class Problem(eqx.Module):
 def state_problem(
     factory: Factory, demonstrated_dim: int, feature_map: Callable[[Array], Array] | None
 ) -> Problem:
-    """The problem of imitating such demonstrations in that environment, or an error that says
-    why it cannot be."""
+    """The problem of imitating such demonstrations in an environment; ValueError if they do not
+    fit each other."""
     dim = state_dim(factory.observation_space)
     actions = action_space(factory.action_space)
     if feature_map is None and demonstrated_dim != dim:
@@ -61,7 +63,7 @@ def state_problem(
 def offline_problem(
     demonstrations: Demonstrations, actions: gym.Space | None, horizon: int | None
 ) -> Problem:
-    """The problem where there is no environment: demonstrations say what a state is."""
+    """The problem without an environment: the demonstrations say what a state is."""
     if actions is None:
         raise ValueError(
             "without an environment nothing tells what the actions are; pass the environment, or "

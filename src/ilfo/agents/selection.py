@@ -1,4 +1,4 @@
-"""The policy to return, of all that a run has had, chosen without the true reward."""
+"""Selecting the policy to return from all policies of a run, without the true reward."""
 
 from typing import Any
 
@@ -15,11 +15,13 @@ from ilfo.policies.base import AbstractPolicy
 
 
 class Choice(eqx.Module):
+    """The policy with the lowest value so far."""
+
     policy: AbstractPolicy
     value: Float[Array, ""]
-    """What the choice was made by; the lowest wins."""
+    """The value it was selected by."""
     iteration: Int[Array, ""]
-    """When it was made; -1 before any."""
+    """The iteration it is from; -1 before any."""
 
     @staticmethod
     def none_yet(policy: AbstractPolicy) -> "Choice":
@@ -33,8 +35,7 @@ class Choice(eqx.Module):
 class Average(eqx.Module):
     """The mean of the policies that have acted, weight by weight, and of what was measured of them.
 
-    TRPO's steps are short, so that neighbours average well, and what swings from one iteration to
-    the next cancels.
+    TRPO's steps are short, so consecutive policies can be averaged weight by weight.
     """
 
     policy: AbstractPolicy
@@ -68,8 +69,8 @@ class Average(eqx.Module):
 def real_mmd(
     spec: AbstractDiscriminator, fitted: Any, rollout: Rollout, expert_mean: Float[Array, " D"]
 ) -> Float[Array, ""]:
-    """Distance of a policy's real states from the demonstrated ones, time behind endings
-    included. The samples were collected anyway."""
+    """Distance of a policy's real states from the demonstrated ones, time after termination
+    included. It needs no samples beyond the rollout."""
     features = jax.vmap(jax.vmap(fitted.features))(rollout.state, rollout.next_state)
     total, time = spec.total_features(features, rollout, by_age(rollout))
     return fitted.distance(total / time, expert_mean)

@@ -2,10 +2,9 @@
 
     minimise  - E_expert log π(a|s)   by 500 passes over the pairs
 
-Two policies are kept. The one that is returned is the paper's generous choice: the epoch with the
-highest true return, measured in the environment every `every` passes. Beside it stands what a
-user without a reward can do: the epoch with the highest likelihood of pairs that were held out.
-Without an environment, the second is the one that is returned.
+Two policies are kept: the one with the highest true return, measured in the environment every
+`every` passes, as in the paper; and the one with the highest likelihood of held-out pairs, which a
+user without a reward can have. The first is returned, or the second if there is no environment.
 """
 
 from typing import Any, NamedTuple

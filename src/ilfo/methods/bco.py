@@ -55,9 +55,9 @@ class BCOSettings(eqx.Module):
     policy: MLPPolicy = MLPPolicy()
     """The policy's network."""
     chooser: AbstractDiscriminator = MMD()
-    """Whose distance to the demonstrations chooses the policy to return."""
+    """Measures the distance to the demonstrations by which the policy to return is selected."""
     streams: int = 2
-    """Real streams per iteration, each of one horizon: online samples = streams · horizon."""
+    """Real rollouts per iteration, each of one horizon: online samples = streams · horizon."""
     explore: int = 5
     """1/α: iterations in which the untrained policy acts, before the learned one does."""
     buffer_horizons: int = 50
@@ -126,7 +126,7 @@ def improve(
         key=keys["clone"],
     )
 
-    # no learned policy has acted yet: the newest one stands in for the nearest
+    # while the untrained policy acts, nothing was measured of the learned one: take the newest
     exploring = state.iteration < settings.explore
     newest = Choice(learned, jnp.array(jnp.inf, jnp.float32), state.iteration + 1)
     chosen = where(exploring, newest, state.chosen.or_better(state.policy, mmd, state.iteration))

@@ -1,4 +1,4 @@
-"""Does what an agent has seen cover what the expert did?
+"""Share of the demonstrated states that the agent's own experience covers.
 
 A demonstrated state is covered when its nearest visited state is no farther than visited states
 are from each other: not beyond the 95 % quantile of their own nearest distances.

@@ -49,9 +49,9 @@ class AdversarialSettings(eqx.Module):
     policy: MLPPolicy = MLPPolicy()
     """The policy's network."""
     chooser: AbstractDiscriminator = MMD()
-    """Whose distance to the demonstrations chooses the policy to return."""
+    """Measures the distance to the demonstrations by which the policy to return is selected."""
     streams: int = 2
-    """Real streams per iteration, each of one horizon: online samples = streams · horizon."""
+    """Real rollouts per iteration, each of one horizon: online samples = streams · horizon."""
 
     def __post_init__(self):
         require_at_least(self, 1, "streams")

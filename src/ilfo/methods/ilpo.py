@@ -53,9 +53,9 @@ class ILPOSettings(eqx.Module):
     cloning: Cloning = Cloning(plan=Passes(passes=10, batch_size=128))
     """How the remapping is fitted, per iteration."""
     chooser: AbstractDiscriminator = MMD()
-    """Whose distance to the demonstrations chooses the policy to return."""
+    """Measures the distance to the demonstrations by which the policy to return is selected."""
     streams: int = 2
-    """Real streams per iteration, each of one horizon: online samples = streams · horizon."""
+    """Real rollouts per iteration, each of one horizon: online samples = streams · horizon."""
     buffer_horizons: int = 20
     """Transitions that the remapping is fitted on, in horizons."""
 

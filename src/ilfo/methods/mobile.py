@@ -2,15 +2,15 @@
 
     repeat:
         collect       the policy acts in the real environment
-        remember      its transitions enter a replay buffer of fixed size
-        fit dynamics  an ensemble, and what ends an episode
+        remember      the transitions go into a replay buffer of fixed size
+        fit dynamics  an ensemble, and a termination model
         bonus         reward for going where the members disagree
         K times:
             imagine       trajectories of the policy in the model
             discriminate  f_w tells imagined states from demonstrated ones
             plan          a step of TRPO on the cost (1 - λ)·clip(f_w) - λ·b
 
-`collect` runs on the host; everything behind it is `improve`, one compiled function.
+`collect` runs on the host; everything after it is `improve`, one compiled function.
 """
 
 from typing import Any, NamedTuple
@@ -52,11 +52,11 @@ from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 
 ENDINGS, RESETS = 500, 500
-"""Terminal transitions and reset states that are remembered beside the recent transitions."""
+"""Terminal transitions and reset states that the buffer keeps beside recent transitions."""
 
 
 class TrainState(eqx.Module):
-    """All that a run carries from one iteration to the next."""
+    """What is carried from one iteration to the next."""
 
     planner: PlannerState
     dynamics: Any
@@ -95,7 +95,7 @@ class MobILESettings(eqx.Module):
     refit: bool = True
     """Fit the discriminator at every policy step; otherwise once per iteration."""
     streams: int = 2
-    """Real streams per iteration, each of one horizon: online samples = streams · horizon."""
+    """Real rollouts per iteration, each of one horizon: online samples = streams · horizon."""
     imagined_streams: int = 16
     """Imagined trajectories per policy step, each of one horizon."""
     expert_starts: float = 0.2
@@ -103,12 +103,12 @@ class MobILESettings(eqx.Module):
     buffer_horizons: int = 10
     """Replay buffer size, in horizons."""
     runaway: float = 2.0
-    """An imagined state counts as lost when its normalised norm exceeds this multiple of the
-    largest one that was demonstrated or visited."""
+    """An imagined trajectory has run away when the normalised norm of its state exceeds this
+    multiple of the largest one demonstrated or visited."""
     averaging: float | None = None
-    """Share of the newest policy in the mean, weight by weight, of those that have acted, from
-    which the one to return is chosen; all count the same until there are 1/share of them, and with
-    0 for ever. None chooses from single policies."""
+    """If set, the policy to return is selected from running means of the policies' weights. This is
+    the weight of the newest policy; until there are 1/averaging of them all count the same, and with
+    0 they always do. None selects from single policies."""
 
     def __post_init__(self):
         require_at_least(
@@ -127,7 +127,7 @@ def init(
     *,
     key: Array,
 ) -> TrainState:
-    """A fresh state for one seed; `steps` is a sample of the demonstrated ones."""
+    """A fresh train state for one seed; `steps` is a sample of the demonstrated steps."""
     keys = named_keys(key, "policy", "planner", "dynamics", "termination", "discriminator", "run")
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.identity(dim)
@@ -153,7 +153,7 @@ def init(
 def improve(
     settings: MobILESettings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
 ) -> tuple[TrainState, Log]:
-    """One iteration of Algorithm 2 behind the collection of `rollout` by `state.policy`."""
+    """One iteration of Algorithm 2, after `state.policy` has collected `rollout`."""
     keys = named_keys(state.key, "dynamics", "termination", "plan", "next")
     mmd = real_mmd(settings.discriminator, state.discriminator, rollout, expert.mean_features)
     share = 1.0 if settings.averaging is None else settings.averaging
@@ -259,9 +259,10 @@ def judge(
     from_reset: Bool[Array, " N"],
     refit: Bool[Array, ""],
 ) -> tuple[Any, Batch, Log]:
-    """Fit f_w against imagined states and put the price (1 - λ)·clip(f_w) - λ·b on every step.
+    """Fit f_w to tell imagined states from demonstrated ones, and compute the cost of every step,
+    (1 - λ)·clip(f_w) - λ·b.
 
-    Only trajectories that began in a reset state tell where the policy goes by itself.
+    f_w is fitted on trajectories that began in a reset state: only they show where the policy goes.
     """
     spec, share = settings.discriminator, settings.weight
     features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
@@ -275,8 +276,8 @@ def judge(
     discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
 
     cost = (1 - share) * spec.cost(discriminator, features) - share * bonuses
-    behind_terminal, behind_runaway = spec.ending_costs(discriminator)
-    batch = Batch(rollout, cost, (1 - share) * behind_terminal, (1 - share) * behind_runaway)
+    after_terminal, after_runaway = spec.ending_costs(discriminator)
+    batch = Batch(rollout, cost, (1 - share) * after_terminal, (1 - share) * after_runaway)
     seen = lambda x: jnp.where(rollout.valid, x, 0).sum() / jnp.maximum(rollout.valid.sum(), 1)
     log = {
         "imagined_mmd": discriminator.distance(mean, expert.mean_features),
@@ -289,7 +290,7 @@ def judge(
 
 
 def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> PlannerState:
-    """Where demonstrations do not show states, the first collection sets the networks' scales."""
+    """If the demonstrations hold features, the first rollout sets the scales of the networks."""
     if problem.feature_map is None:
         return state.planner
     fitted = Normaliser.fit(buffer.recent.items.state, buffer.weight)

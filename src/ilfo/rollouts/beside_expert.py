@@ -30,22 +30,22 @@ class Recording:
     """Return of the episode, where it was recorded."""
 
 
-def first_recording(made: Factory, demonstrations: Demonstrations) -> Recording:
+def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording:
     """The states of the first demonstration; an error where they cannot be replayed."""
-    environment = made.make()
+    environment = maker.make()
     known = replayer(environment) is not None
     environment.close()
     if not known:
         raise ValueError(
-            f"the recorded states of {made.name} cannot be put back into its simulator: "
+            f"the recorded states of {maker.name} cannot be put back into its simulator: "
             "ilfo.rollouts.replay has no entry for this class of environment, or a wrapper changes "
             "its observations; leave out --beside-expert to film the learner alone"
         )
-    size = made.observation_space.shape
+    size = maker.observation_space.shape
     if size != (demonstrations.dim,):
         raise ValueError(
             f"the demonstrations have states of dimension {demonstrations.dim}, but observations "
-            f"of {made.name} have shape {size}; leave out --beside-expert to film the learner alone"
+            f"of {maker.name} have shape {size}; leave out --beside-expert to film the learner alone"
         )
     returns = demonstrations.returns
     total = None if returns is None else float(returns[0])
@@ -53,7 +53,7 @@ def first_recording(made: Factory, demonstrations: Demonstrations) -> Recording:
 
 
 def film_beside_expert(
-    made: Factory, policy: HostPolicy, expert: Recording, path: Path, *, seed: int
+    maker: Factory, policy: HostPolicy, expert: Recording, path: Path, *, seed: int
 ) -> float:
     """The expert's recorded states on the left, one greedy episode on the right, both in real
     time. Returns the return of the greedy episode.
@@ -62,7 +62,7 @@ def film_beside_expert(
     last frame.
     """
     check_path(path)
-    pace = _pace(made)
+    pace = _pace(maker)
     left: list[Image.Image] = []
     right: list[Image.Image] = []
 
@@ -70,8 +70,8 @@ def film_beside_expert(
         if (step % pace.every == 0 or last) and len(right) < pace.limit:
             right.append(_panel(environment.render()))
 
-    total = play_greedily(made, policy, seed, shoot)
-    environment = open_for_rendering(made)
+    total = play_greedily(maker, policy, seed, shoot)
+    environment = open_for_rendering(maker)
     environment.reset(seed=0)
     put = replay(environment, expert.states)
     last = len(expert.states) - 1
@@ -99,8 +99,8 @@ class _Pace:
     """Frames at most."""
 
 
-def _pace(made: Factory) -> _Pace:
-    environment = made.make()
+def _pace(maker: Factory) -> _Pace:
+    environment = maker.make()
     rate = frame_rate(environment)
     environment.close()
     every = max(math.ceil(rate / FRAMES_PER_SECOND), 1)

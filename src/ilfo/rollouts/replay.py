@@ -41,12 +41,12 @@ def replayer(environment: gym.Env) -> Replayer | None:
 
 def replay(environment: gym.Env, states: np.ndarray) -> Callable[[int], None]:
     """Returns a function that puts the t-th of the recorded states into the simulator."""
-    found = replayer(environment)
-    if found is None:
+    way = replayer(environment)
+    if way is None:
         raise ValueError(f"{environment} has no replayer; see ilfo.rollouts.replay")
     simulator = environment.unwrapped
-    own = found.recover(simulator, states.astype(np.float64))
-    return lambda step: found.put(simulator, own[step])
+    own = way.recover(simulator, states.astype(np.float64))
+    return lambda step: way.put(simulator, own[step])
 
 
 def _runner(simulator: Any, states: np.ndarray) -> np.ndarray:

@@ -29,30 +29,30 @@ def check_path(path: Path) -> None:
     require_new(path)
 
 
-def check_rendering(made: Factory) -> None:
+def check_rendering(maker: Factory) -> None:
     """Before any work: renders one frame, to find out whether that is possible here."""
-    environment = open_for_rendering(made)
+    environment = open_for_rendering(maker)
     try:
         environment.reset(seed=0)
         frame = environment.render()
     except gym.error.DependencyNotInstalled as error:
         raise MissingExtraError(
-            f"rendering {made.name} failed ({error}); install what it needs with: "
+            f"rendering {maker.name} failed ({error}); install what it needs with: "
             "pip install 'ilfo[video]'"
         ) from error
     except (AttributeError, ImportError, RuntimeError) as error:  # as MuJoCo's GL backends do
         raise ValueError(
-            f"{made.name} cannot be rendered here: {error}; for a MuJoCo environment, set the "
+            f"{maker.name} cannot be rendered here: {error}; for a MuJoCo environment, set the "
             "environment variable MUJOCO_GL to egl or osmesa, whichever is installed"
         ) from error
     finally:
         environment.close()
     if np.ndim(frame) != 3:  # type: ignore[arg-type]
-        raise ValueError(f'{made.name} has no render_mode="rgb_array", so it cannot be filmed')
+        raise ValueError(f'{maker.name} has no render_mode="rgb_array", so it cannot be filmed')
 
 
 def film(
-    made: Factory, policy: HostPolicy, path: Path, *, seed: int, expert_return: float | None = None
+    maker: Factory, policy: HostPolicy, path: Path, *, seed: int, expert_return: float | None = None
 ) -> float:
     """Films one greedy episode, with its return so far and the expert's return in the picture.
     Returns the return of the whole episode.
@@ -67,15 +67,15 @@ def film(
         if (step % every == 0 or last) and len(frames) < SECONDS * FRAMES_PER_SECOND:
             frames.append(_labelled(environment.render(), total, expert_return))
 
-    total = play_greedily(made, policy, seed, shoot)
+    total = play_greedily(maker, policy, seed, shoot)
     imageio.imwrite(path, np.stack(frames), duration=1000 / FRAMES_PER_SECOND, loop=0)
     return total
 
 
-def open_for_rendering(made: Factory) -> gym.Env:
+def open_for_rendering(maker: Factory) -> gym.Env:
     os.environ.setdefault("MUJOCO_GL", "egl")  # neither needs a display
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    environment = made.make(render_mode="rgb_array")
+    environment = maker.make(render_mode="rgb_array")
     _follow(environment.unwrapped)
     return environment
 
@@ -91,15 +91,15 @@ def _follow(simulator: Any) -> None:
 
 
 def play_greedily(
-    made: Factory,
+    maker: Factory,
     policy: HostPolicy,
     seed: int,
     shoot: Callable[[int, gym.Env, float, bool], None],
 ) -> float:
     """One greedy episode; `shoot` is called in every state with the step, the environment, the
     return so far and whether the episode is over."""
-    environment = open_for_rendering(made)
-    actions = action_space(made.action_space)
+    environment = open_for_rendering(maker)
+    actions = action_space(maker.action_space)
     state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
     total, done, step = 0.0, False, 0
     while not done:
