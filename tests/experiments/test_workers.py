@@ -19,7 +19,8 @@ def job(tmp_path, name: str) -> Job:
 
 def test_every_job_runs_once_and_failures_are_named(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(workers, "_run", lambda job, core: ran.append(job.name) or job.name == "bad")
+    run = lambda job, core: ran.append(job.name) or job.name == "bad"
+    monkeypatch.setattr(workers, "_run", run)
     said = []
     jobs = [job(tmp_path, name) for name in ("a", "bad", "b")]
     assert work_through(jobs, 2, said.append) == ["bad"]

@@ -53,7 +53,9 @@ def demonstrations(count: int = 2):
     return find_task("cartpole").load(count, actions=True)
 
 
-def small_baseline(method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more):
+def small_baseline(
+    method: str, expert=None, environment="CartPole-v1", seeds=2, changes=(), **more
+):
     """An agent of the method, with small settings and what is changed of them."""
     preset = find_settings("default", method)
     settings = functools.reduce(apply_change, (*CHANGES[method], *changes), preset)

@@ -107,8 +107,8 @@ class MobILESettings(eqx.Module):
     multiple of the largest one demonstrated or visited."""
     averaging: float | None = None
     """If set, the policy to return is selected from running means of the policies' weights. This is
-    the weight of the newest policy; until there are 1/averaging of them all count the same, and with
-    0 they always do. None selects from single policies."""
+    the weight of the newest policy. Until there are 1/averaging of them, all count the same; with 0
+    they always do. None selects from single policies."""
 
     def __post_init__(self):
         require_at_least(

@@ -39,13 +39,13 @@ def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording
         raise ValueError(
             f"the recorded states of {maker.name} cannot be put back into its simulator: "
             "ilfo.rollouts.replay has no entry for this class of environment, or a wrapper changes "
-            "its observations; leave out --beside-expert to film the learner alone"
+            "its observations; leave --beside-expert out to film the learner"
         )
     size = maker.observation_space.shape
     if size != (demonstrations.dim,):
         raise ValueError(
             f"the demonstrations have states of dimension {demonstrations.dim}, but observations "
-            f"of {maker.name} have shape {size}; leave out --beside-expert to film the learner alone"
+            f"of {maker.name} have shape {size}; leave --beside-expert out to film the learner"
         )
     returns = demonstrations.returns
     total = None if returns is None else float(returns[0])
