@@ -18,8 +18,6 @@ from ilfo.storage.renamed import up_to_date
 _ABSENT = object()
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
-REMOVED = {("TRPO", "shortening"): 0.8, ("PPO", "max_gradient"): 0.5}
-"""Settings (class, field) that old result files contain and that are constants now."""
 
 
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
@@ -68,9 +66,6 @@ def _other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
 def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(now, dict):
         for name in sorted(before.keys() | now.keys()):
-            constant = REMOVED.get((str(before.get("type")), name), _ABSENT)
-            if name in before and before[name] == constant:
-                continue
             here = f"{where}.{name}" if where else name
             yield from _differing(before.get(name, _ABSENT), now.get(name, _ABSENT), here)
     elif before != now and (before, now) != (_ABSENT, None):
