@@ -1,5 +1,7 @@
 """What users hold in their hands: learn, predict, save, load, and errors that say what to do."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -190,7 +192,7 @@ def test_seeds_may_come_from_numpy(cache_home, tmp_path):
 
 
 class Other(MobILE):
-    method = "other"
+    method = replace(MobILE.method, name="other")
 
 
 def test_a_file_of_another_method_is_refused(trained):
@@ -211,7 +213,7 @@ def test_a_damaged_file_is_refused(trained, tmp_path):
 
 def test_a_file_of_another_format_is_refused(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "FORMAT_VERSION", 2)
-    with pytest.raises(CheckpointError, match=r"has checkpoint format 1, this .* reads 2"):
+    with pytest.raises(CheckpointError, match=r"has checkpoint format 1, but this .* reads 2"):
         MobILE.load(trained.halfway)
 
 

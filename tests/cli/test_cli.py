@@ -209,7 +209,7 @@ def test_the_prediction_error_of_the_model(finished_run, capsys):
 def test_a_film_beside_the_expert(finished_run, tmp_path, capsys):
     command = ["evaluate", str(finished_run), "--episodes", "1", "--beside-expert", "--video"]
     main([*command, str(tmp_path / "film.gif")])
-    assert "film.gif: an episode of return" in " ".join(capsys.readouterr().out.split())
+    assert "film.gif: an episode with return" in " ".join(capsys.readouterr().out.split())
     assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
 
 
@@ -321,7 +321,10 @@ def test_the_methods_are_listed(capsys, monkeypatch):
 
 def test_settings_come_with_their_texts():
     fields = {name: (value, text) for name, value, text in walk(MobILESettings())}
-    assert fields["weight"] == ("0.1", "λ: share of the bonus in the cost; 0 only imitates.")
+    assert fields["weight"] == (
+        "0.1",
+        "λ: weight of the exploration bonus in the cost; 0 turns it off.",
+    )
     assert fields["planner"][0] == "TRPO"
     assert fields["planner.kl"][1] == "Bound on the mean KL divergence of a step."
     assert list(fields)[:2] == ["dynamics", "dynamics.members"]
@@ -348,15 +351,15 @@ MISTAKES = [
         ["train", "gail", *ENV, *STEPS, "--demos", "halves.npz"],
         "trajectory 1: the recorded actions",
     ),
-    (["train", "bc", *ENV, "--demos", "mixed"], "some of the demonstrations hold actions and some"),
+    (["train", "bc", *ENV, "--demos", "mixed"], "only some of the demonstrations have actions"),
     (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
     (["train", "ilpo", "--task", "hopper"], "ilpo needs discrete actions"),
-    (["train", "bco", "--preset", "best"], "unknown preset 'best'; there are: default"),
-    (["train", "--preset", "best"], "unknown preset 'best'; there are: default"),
+    (["train", "bco", "--preset", "best"], "no preset 'best' for cartpole; there are: default"),
+    (["train", "--preset", "best"], "no preset 'best' for cartpole; there are: default, gen"),
     (["train", "--set", "planner.speed=3"], "planner.speed: TRPO has no field 'speed'"),
     (["train", "--set", "policy_steps=many"], "policy_steps: expected int, got 'many'"),
     (["train", "--set", "policy_steps=0"], "policy_steps is 0"),
-    (["train", "--dynamics", "newton"], "unknown dynamics 'newton'; there are: ensemble, knr, gp"),
+    (["train", "--dynamics", "newton"], "unknown dynamics 'newton'; there are: ensemble, gp, knr"),
     (["train", "--set", "dynamics=FiniteDynamics"], "FiniteDynamics cannot be chosen by its name"),
     (["train", "--set", "bonus=CalibratedBonus"], "which EnsembleDynamics does not promise"),
     (["train", "--set", "weight=2"], "MobILESettings.weight is 2.0, but must lie in [0, 1]"),
@@ -371,7 +374,7 @@ MISTAKES = [
     (["train", *ENV, "--demos", "good.npz"], "--total-timesteps"),
     (["train", "--total-timesteps", "0"], "total_timesteps is 0, but one iteration takes"),
     (["train", "--seeds", "0"], "seeds is 0, but must be at least 1"),
-    (["train", "--evaluate-every", "0"], "every 0 iterations"),
+    (["train", "--evaluate-every", "0"], "every is 0, but must be at least 1"),
     (["train", "--out", "used"], "used is in use"),
     (
         ["train", "--env", "Chess-v0", *STEPS, "--demos", "good.npz"],
@@ -389,7 +392,7 @@ MISTAKES = [
     (["train", "--dynamics", "tabular"], "needs states that are one-hot vectors"),
     (["settings", "--task", "chess"], "unknown task 'chess'"),
     (["settings", "sarsa"], "unknown method 'sarsa'; there are: mobile, bc, bco"),
-    (["settings", "--preset", "best"], "unknown preset 'best'"),
+    (["settings", "--preset", "best"], "no preset 'best' for an unknown environment"),
     (["expert", "train", "chess", "--out", "new.npz"], "unknown task 'chess'"),
     (["expert", "train", "cartpole", "--out", "good.npz"], "good.npz exists already"),
 ]

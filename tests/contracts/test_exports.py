@@ -1,22 +1,31 @@
 """What a room re-exports can be imported from it, and costs no more than it must."""
 
 import importlib
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-ROOMS = ("policies", "dynamics", "discriminators", "planners", "experiments", "theory")
+import ilfo
+
+ROOMS = sorted(
+    path.parent.name
+    for path in Path(ilfo.__file__).parent.glob("*/__init__.py")
+    if path.parent.name != "cli"
+)
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_has_a_docstring_and_all_that_it_lists(room):
     module = importlib.import_module(f"ilfo.{room}")
     assert module.__doc__
+    assert set(module.__all__) <= set(dir(module))
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:
         exported = getattr(module, name)
-        if callable(exported):
+        if inspect.isclass(exported) or inspect.isfunction(exported):
             assert exported.__module__.startswith(f"ilfo.{room}.")
 
 

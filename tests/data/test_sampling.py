@@ -23,7 +23,7 @@ def demonstrations(lengths, terminal, dim=2, seed=0):
     )
 
 
-def numbered(lengths):
+def tagged(lengths):
     """State = its number, counted through all trajectories."""
     starts = np.cumsum([0] + [t + 1 for t in lengths[:-1]])
     states = [
@@ -37,15 +37,15 @@ def numbered(lengths):
 
 
 def test_all_steps_are_kept_where_they_fit():
-    steps = sample(numbered([3, 1, 5]), 9, np.random.default_rng(0)).pairs
+    steps = sample(tagged([3, 1, 5]), 9, np.random.default_rng(0)).pairs
     assert steps.shape == (9, 2, 1)
     assert sorted(steps[:, 0, 0]) == [0, 1, 2, 4, 6, 7, 8, 9, 10]  # 3, 5 and 11 are last states
     np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
-    assert len(sample(numbered([3, 1, 5]), 100, np.random.default_rng(0)).pairs) == 9
+    assert len(sample(tagged([3, 1, 5]), 100, np.random.default_rng(0)).pairs) == 9
 
 
 def test_a_sample_has_no_step_twice():
-    steps = sample(numbered([30, 40]), 50, np.random.default_rng(0)).pairs
+    steps = sample(tagged([30, 40]), 50, np.random.default_rng(0)).pairs
     assert steps.shape == (50, 2, 1)
     assert len(np.unique(steps[:, 0])) == 50
     np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
@@ -53,7 +53,7 @@ def test_a_sample_has_no_step_twice():
 
 def test_every_step_is_equally_likely_in_every_place():
     lengths, size, repeats = [9, 1, 10], 6, 3000
-    data, generator = list(numbered(lengths)), np.random.default_rng(0)
+    data, generator = list(tagged(lengths)), np.random.default_rng(0)
     before = np.stack([sample(data, size, generator).pairs[:, 0, 0] for _ in range(repeats)])
     steps = np.unique(before)
     assert len(steps) == 20
@@ -71,14 +71,14 @@ def test_every_step_is_equally_likely_in_every_place():
 
 
 def test_every_step_knows_its_trajectory():
-    data = list(numbered([5, 30, 12]))
+    data = list(tagged([5, 30, 12]))
     drawn = sample(data, 20, np.random.default_rng(0))
-    for step, number in zip(drawn.steps, drawn.trajectory, strict=True):
+    for step, number in zip(drawn.pairs, drawn.trajectory, strict=True):
         assert (data[number].states[:-1] == step[0]).all(-1).any()
 
 
 def test_the_sample_follows_from_the_generator():
-    draw = lambda seed: sample(numbered([50]), 10, np.random.default_rng(seed)).pairs
+    draw = lambda seed: sample(tagged([50]), 10, np.random.default_rng(seed)).pairs
     np.testing.assert_array_equal(draw(0), draw(0))
     assert not np.array_equal(draw(0), draw(1))
 
@@ -134,7 +134,7 @@ def test_the_mean_equals_one_in_memory(name):
 
 
 def test_the_mass_of_endings_in_numbers():
-    # 4 steps and an ending 6 before the horizon; 7 steps, cut
+    # 4 steps and terminated 6 before the horizon; 7 steps, truncated
     means = mean_features(demonstrations([4, 7], [True, False]), SPEC, discriminators(SPEC), 10)
     np.testing.assert_allclose(means[:, ABSORBED], 6 / (4 + 6 + 7), rtol=1e-6)
     np.testing.assert_array_equal(means[:, RUNAWAY], 0)

@@ -80,7 +80,7 @@ def test_covered_states_are_not_warned_of(cache_home):
     agent = small_baseline("bco", seeds=1)
     assert agent.remarks() == []
     played = list(_random_play(agent))
-    expert = Demonstrations.from_arrays([each.states for each in played], terminal=False)
+    expert = Demonstrations.from_arrays([episode.states for episode in played], terminal=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         small_baseline("bco", expert, seeds=1).learn(4 * STEP)
@@ -94,7 +94,7 @@ def test_on_a_line_the_true_actions_are_inferred_and_cloned(cache_home):
         "cloning.optimiser.learning_rate=0.01",
     )
     agent = small_baseline("bco", middle_seekers(HORIZON), Line, changes=changes).learn(6 * STEP)
-    before, after = np.asarray(agent._expert.steps[0]).swapaxes(0, 1)
+    before, after = agent.survey.steps.before, agent.survey.steps.after
     for index in range(len(agent.seeds)):
         inferred = jax.vmap(one_seed(agent.state.inverse, index).model.infer)(before, after)
         assert (np.asarray(inferred) == (after < before)[:, 0]).mean() > 0.98

@@ -10,6 +10,7 @@ from ilfo.agents.callbacks import Callback
 from ilfo.agents.seeds import one_seed
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import sample
+from ilfo.discriminators.occupancy import sampled_occupancy
 from tests.helpers.agents import HORIZON
 from tests.helpers.environments import Echo, always_one
 from tests.helpers.methods import STEP, demonstrations, small_baseline
@@ -26,29 +27,29 @@ def test_gail_sees_state_and_action_gaifo_two_states(cache_home):
         agent._prepare()
     assert inputs_of(gail) == 4 + 2 + 1
     assert inputs_of(gaifo) == 4 + 4 + 1
-    assert gaifo._expert.actions is None
-    np.testing.assert_array_equal(np.unique(gail._expert.actions), [0, 1])
+    assert gaifo._expert.steps.actions is None
+    np.testing.assert_array_equal(np.unique(gail._expert.steps.actions), [0, 1])
 
 
-def test_time_behind_an_ending_counts_up_to_the_horizon(cache_home):
-    """5 of 20 steps and an ending: 15 of 20 ages are absorbed. A cut-off one has none."""
+def test_time_after_termination_counts_up_to_the_horizon():
+    """5 of 20 steps and an ending: 15 of 20 ages are absorbed. A truncated one has none."""
     generator = np.random.default_rng(0)
     states = [generator.normal(size=(6, 4)), generator.normal(size=(21, 4))]
     for terminal, share in (([True, False], 15 / 40), ([False, False], 0.0)):
         agent = small_baseline("gaifo", Demonstrations.from_arrays(states, terminal=terminal))
-        agent._prepare()
-        np.testing.assert_allclose(agent._expert.absorbed, share, rtol=1e-6)
+        _, absorbed = sampled_occupancy(agent.survey.steps, HORIZON)
+        np.testing.assert_allclose(absorbed, share, rtol=1e-6)
     long = [generator.normal(size=(2 * HORIZON + 1, 4))]
     agent = small_baseline("gaifo", Demonstrations.from_arrays(long, terminal=True))
-    agent._prepare()
-    np.testing.assert_allclose(agent._expert.absorbed, 0)
-    assert agent._expert.weight.sum() == 2 * HORIZON  # two seeds, the first H steps of each
+    weight, absorbed = sampled_occupancy(agent.survey.steps, HORIZON)
+    assert absorbed == 0
+    assert weight.sum() == HORIZON  # the first H steps
 
 
 def test_gaifo_learns_from_a_feature_of_the_state(cache_home):
     first_two = lambda state: state[:2]
     seen = Demonstrations.from_arrays(
-        [each.states[:, :2] for each in demonstrations()], terminal=False
+        [trajectory.states[:, :2] for trajectory in demonstrations()], terminal=False
     )
     agent = small_baseline("gaifo", seen, seeds=1, feature_map=first_two).learn(STEP)
     assert inputs_of(agent) == 2 + 2 + 1
@@ -66,7 +67,9 @@ def test_box_actions(cache_home):
     expert = Demonstrations.from_arrays([np.stack(states)], terminal=False, actions=[actions])
     agent = small_baseline("gail", expert, "Pendulum-v1", seeds=1).learn(STEP)
     np.testing.assert_allclose(
-        np.sort(np.asarray(agent._expert.actions).ravel()), np.linspace(-1, 1, HORIZON), atol=1e-6
+        np.sort(np.asarray(agent._expert.steps.actions).ravel()),
+        np.linspace(-1, 1, HORIZON),
+        atol=1e-6,
     )
     assert np.abs(agent.predict(states[0])[0]) <= 2
 
@@ -74,7 +77,7 @@ def test_box_actions(cache_home):
 def test_some_demonstrations_without_actions_are_refused():
     first, second = demonstrations()
     mixed = [first, type(second)(second.states, second.terminal)]
-    with pytest.raises(ValueError, match="some of the demonstrations hold actions and some do not"):
+    with pytest.raises(ValueError, match="only some of the demonstrations have actions"):
         sample(Demonstrations.stream(lambda: iter(mixed)), 100, np.random.default_rng(0))
     with pytest.raises(ValueError, match="some do not: trajectory 1 has none"):
         small_baseline("gail", Demonstrations.stream(lambda: iter(mixed)))
@@ -90,7 +93,8 @@ class Watch(Callback):
 
 def test_where_the_expert_never_ends_an_ending_costs_more_than_a_step(cache_home):
     """The learner falls and the expert does not: that is what the classifier sees first."""
-    expert = Demonstrations.from_arrays([each.states for each in demonstrations()], terminal=False)
+    states = [trajectory.states for trajectory in demonstrations()]
+    expert = Demonstrations.from_arrays(states, terminal=False)
     watch = Watch()
     small_baseline("gaifo", expert, seeds=1).learn(10 * STEP, watch)
     first, last = watch.logs[0], watch.logs[-1]

@@ -124,5 +124,5 @@ def test_an_order_takes_its_preset():
     order = RunSpec(task="hopper", preset="paper", changes=("weight=0",))
     assert order.settings().weight == 0
     assert order.settings().streams == 8
-    with pytest.raises(ValueError, match=r"unknown preset 'best'.*general, paper, authors"):
+    with pytest.raises(ValueError, match=r"no preset 'best'.*general, paper, authors"):
         RunSpec(task="hopper", preset="best").settings()

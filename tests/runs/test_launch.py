@@ -165,7 +165,7 @@ def test_a_directory_in_use_is_left_alone(copy, demos_file):
         ({"changes": ("speed=3",)}, {}, "no field 'speed'"),
         ({"changes": ("termination=KnownTermination",)}, {}, "cannot be chosen by its name alone"),
         ({"changes": ("streams=0",)}, {}, "streams is 0"),
-        ({"preset": "best"}, {}, "unknown preset 'best'"),
+        ({"preset": "best"}, {}, "no preset 'best'"),
         ({}, {"every": 0}, "every is 0, but must be at least 1"),
     ],
 )

@@ -49,7 +49,7 @@ class Predictor:
         return executed[0] if single else executed
 
 
-class Stage:
+class EvaluationEnvironments:
     """Environments for evaluation: their steps and rewards have no part in learning."""
 
     def __init__(self, problem: Problem):

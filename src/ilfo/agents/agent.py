@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ilfo.agents import budget, saving
-from ilfo.agents.acting import Predictor, Stage, collect_rollout
+from ilfo.agents.acting import EvaluationEnvironments, Predictor, collect_rollout
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import check_log
 from ilfo.agents.expert import Survey, prepare_expert, survey
@@ -85,9 +85,9 @@ class Agent:
         self._take(restricted)
         self.method.check(self)
 
-    def _set_up(self, settings: Any, problem: Problem, seeds: tuple[int, ...], home: str | None):
+    def _set_up(self, settings: Any, problem: Problem, seeds: tuple[int, ...], name: str | None):
         self.settings, self.problem, self.seeds = settings, problem, seeds
-        self.learned_in = home
+        self.learned_in = name
         """Name of the environment that learning began with; None where there was none."""
         self.state: Any = None
         """The train state; arrays have the axis of seeds. None before learning."""
@@ -101,7 +101,7 @@ class Agent:
             lambda *args: improve(settings, problem, *args),
             devices=min(len(seeds), len(jax.devices())),
         )
-        self._stage = Stage(problem)
+        self._evaluation = EvaluationEnvironments(problem)
         self._generator = np.random.default_rng([seeds[0], Purpose.PREDICT])
         self._predictor: tuple[Any, Predictor] | None = None
 
@@ -287,7 +287,7 @@ class Agent:
     ) -> Iterator[Episode]:
         """Whole episodes of a policy in the agent's environment, for evaluation: neither the steps
         nor the rewards have a part in learning."""
-        return self._stage.play(
+        return self._evaluation.play(
             self.factory, policy, episodes=episodes, seed=seed, greedy=greedy, purpose=purpose
         )
 

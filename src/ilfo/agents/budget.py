@@ -20,7 +20,9 @@ def check_budget(agent: "Agent", total_timesteps: int | None) -> None:
                 "environment steps to learn; leave it out, the settings say how long it trains"
             )
     elif total_timesteps is None:
-        raise ValueError("say how many environment steps may be taken: total_timesteps")
+        raise ValueError(
+            "total_timesteps is missing; pass the number of environment steps per seed"
+        )
     elif total_timesteps < agent.samples_per_iteration:
         raise ValueError(
             f"total_timesteps is {total_timesteps}, but one iteration takes "

@@ -37,7 +37,7 @@ class Survey(NamedTuple):
 def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -> Survey:
     """Read the demonstrations once, or raise the error of the first trajectory that is wrong."""
     digest, lengths = hashlib.sha256(), list[int]()
-    trajectories = _noted(needs.checked(demonstrations, actions), digest, lengths)
+    trajectories = _recording(needs.checked(demonstrations, actions), digest, lengths)
     steps = sample(trajectories, SAMPLE, np.random.default_rng(0))
     recorded = None
     if steps.actions is not None:
@@ -52,7 +52,7 @@ def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -
     return Survey(kept, digest.hexdigest(), len(lengths), sum(lengths))
 
 
-def _noted(
+def _recording(
     trajectories: Iterable[Trajectory], digest: Any, lengths: list[int]
 ) -> Iterator[Trajectory]:
     """The trajectories as they pass, added to the digest and the list of lengths."""

@@ -121,7 +121,7 @@ class Method:
     shown: Mapping[str, str]
     """Log entries that the progress line shows, and their labels."""
     needs: Needs = Needs()
-    """What it cannot do without."""
+    """Requirements on demonstrations and environment."""
     selections: tuple[Selection, ...] = (REAL_MMD,)
     """How policies to return are selected; the first rule is the one that is used."""
     discriminator: str | None = "chooser"

@@ -66,7 +66,7 @@ def offline_problem(
     """The problem without an environment: the demonstrations say what a state is."""
     if actions is None:
         raise ValueError(
-            "without an environment nothing tells what the actions are; pass the environment, or "
+            "without an environment the action space is unknown; pass the environment, or "
             "action_space, e.g. action_space=gymnasium.spaces.Discrete(2)"
         )
     dim = demonstrations.dim

@@ -35,7 +35,7 @@ class Choice(eqx.Module):
 class Average(eqx.Module):
     """The mean of the policies that have acted, weight by weight, and of what was measured of them.
 
-    TRPO's steps are short, so consecutive policies can be averaged weight by weight.
+    Presumably this works because TRPO's steps are short; that was not tested.
     """
 
     policy: AbstractPolicy

@@ -63,26 +63,26 @@ ROOT = Group(
             {
                 "explore": Command(
                     "theory",
-                    "Why explore: regret in the bandit that imitation from observations reduces "
-                    "to.",
+                    "Why exploration is needed: regret in the bandit to which imitation reduces.",
                 ),
                 "actions": Command(
                     "theory",
-                    "With actions one demonstration suffices; without, regret grows as the root "
-                    "of A.",
+                    "Imitation with actions needs one demonstration; without, regret grows like "
+                    "√A.",
                 ),
                 "tabular": Command(
                     "theory",
-                    "Tabular MobILE: the gap falls to a floor that demonstrations set; without "
-                    "bonus it stalls.",
+                    "Tabular MobILE: the gap falls to a floor set by demonstrations; without bonus "
+                    "it stalls.",
                 ),
                 "calibration": Command(
-                    "theory", "How often every uncertainty covers the error, against its delta."
+                    "theory",
+                    "How often each uncertainty covers the model error, compared with 1 - delta.",
                 ),
                 "knr": Command(
                     "theory",
-                    "MobILE with a KNR on a known pendulum: regret and information gain against "
-                    "the bounds.",
+                    "MobILE with a KNR on a pendulum: regret and information gain, compared with "
+                    "their bounds.",
                 ),
             },
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 TWELVE_DEGREES = 0.20943951
 LARGEST = 100.0
-"""A number of this size or more in an observation: the simulation has blown up."""
+"""A number of this size or more in an observation: the simulation has diverged."""
 
 
 def cartpole_ends(state: Any) -> Any:
@@ -22,12 +22,12 @@ def never_ends(state: Any) -> Any:
 
 
 def hopper_ends(state: Any) -> Any:
-    """Fallen (height up to 0.7), tilted by 1 or more, or blown up."""
+    """Fallen (height up to 0.7), tilted by 1 or more, or the simulation diverged."""
     return (state[1] <= 0.7) | (abs(state[2]) >= 1.0) | ~_sane(state)
 
 
 def walker2d_ends(state: Any) -> Any:
-    """Height not between 0.8 and 2, tilted by 1 or more, or blown up."""
+    """Height not between 0.8 and 2, tilted by 1 or more, or the simulation diverged."""
     height = state[1]
     return (height <= 0.8) | (height >= 2.0) | (abs(state[2]) >= 1.0) | ~_sane(state)
 

@@ -29,7 +29,7 @@ class Task:
     expert_seed: int = 0
     """Seed of the bundled expert."""
     expert_kl: float = 0.01
-    """Length of its steps: small where the wanted return is soon reached, and soon passed."""
+    """KL bound in its training; small where the wanted return is reached within few iterations."""
     demonstrations: int
     """Trajectories used unless told otherwise (the paper's number)."""
     budget: int

@@ -7,8 +7,9 @@ reach a score and of diagnostics, permutation tests, and plots. Names are import
 that `import ilfo.experiments` is cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ilfo.common.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ilfo.experiments.cell import Cell
@@ -35,23 +36,20 @@ __all__ = [
     "sweep_rows",
 ]
 
-_MODULES = {
-    "SWEEPS": "ilfo.experiments.runner",
-    "Cell": "ilfo.experiments.cell",
-    "against_no_bonus": "ilfo.experiments.significance",
-    "against_random": "ilfo.experiments.significance",
-    "draw_sweep": "ilfo.experiments.plots",
-    "effort_rows": "ilfo.experiments.effort",
-    "find_cells": "ilfo.experiments.runner",
-    "find_sweep": "ilfo.experiments.runner",
-    "part_rows": "ilfo.experiments.diagnostics",
-    "read_results": "ilfo.experiments.results",
-    "run_seed": "ilfo.experiments.runner",
-    "sweep_rows": "ilfo.experiments.scores",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "SWEEPS": "runner",
+        "Cell": "cell",
+        "against_no_bonus": "significance",
+        "against_random": "significance",
+        "draw_sweep": "plots",
+        "effort_rows": "effort",
+        "find_cells": "runner",
+        "find_sweep": "runner",
+        "part_rows": "diagnostics",
+        "read_results": "results",
+        "run_seed": "runner",
+        "sweep_rows": "scores",
+    },
+)

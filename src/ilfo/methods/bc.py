@@ -3,8 +3,8 @@
     minimise  - E_expert log π(a|s)   by 500 passes over the pairs
 
 Two policies are kept: the one with the highest true return, measured in the environment every
-`every` passes, as in the paper; and the one with the highest likelihood of held-out pairs, which a
-user without a reward can have. The first is returned, or the second if there is no environment.
+`every` passes, as in the paper; and the one with the highest likelihood of held-out pairs, which
+needs no reward. The first is returned, or the second if there is no environment.
 """
 
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ class BCSettings(eqx.Module):
     episodes: int = 10
     """Greedy episodes of each measurement."""
     held_out: float = 0.1
-    """Share of the demonstrated steps that is kept aside to judge every pass by."""
+    """Share of the demonstrated steps that is held out for validation."""
 
     def __post_init__(self):
         require_at_least(self, 1, "passes", "every", "episodes")
@@ -51,12 +51,12 @@ class BCSettings(eqx.Module):
         if self.cloning.plan.passes != 1:
             raise ValueError(
                 f"cloning.plan.passes is {self.cloning.plan.passes}, but must be 1: every pass is "
-                "judged; `passes` says how many there are"
+                "validated; `passes` says how many there are"
             )
 
     @property
     def iterations(self) -> int:
-        """The last one only measures what the one before has made."""
+        """One extra iteration measures the return of the last policy."""
         return -(-self.passes // self.every) + 1
 
 

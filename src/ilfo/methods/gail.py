@@ -36,14 +36,14 @@ from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
 
 LARGEST = 10.0
-"""Inputs of the classifier are clipped there: farther from the expert says no more."""
+"""Bound of the classifier's inputs, in the expert's standard deviations."""
 
 
 class AdversarialSettings(eqx.Module):
     """Hyper-parameters of GAIL and GAIfO."""
 
     classifier: Classifier = Classifier()
-    """What tells the learner's steps from the expert's."""
+    """Classifier of the learner's and the expert's steps."""
     planner: AbstractPlanner = TRPO(kl=0.02)
     """How the policy is improved, by one update per iteration."""
     policy: MLPPolicy = MLPPolicy()

@@ -83,13 +83,13 @@ class MobILESettings(eqx.Module):
     bonus: AbstractBonus = BufferNormalised()
     """Reward for uncertainty."""
     discriminator: AbstractDiscriminator = MMD()
-    """What tells the learner's states from the expert's."""
+    """Discriminator between the learner's and the expert's states."""
     planner: AbstractPlanner = TRPO()
     """How the policy is improved inside the model."""
     policy: MLPPolicy = MLPPolicy()
     """The policy's network."""
     weight: float = 0.1
-    """λ: share of the bonus in the cost; 0 only imitates."""
+    """λ: weight of the exploration bonus in the cost; 0 turns it off."""
     policy_steps: int = 10
     """K: policy steps per iteration."""
     refit: bool = True

@@ -42,7 +42,7 @@ _REGULARISED = Adam(1e-3, 1e-8, 1e-3)
 
 
 FREE = -2.5
-"""Lower bound of the log deviation where the paper has none (ours)."""
+"""Lower bound of the log standard deviation where the paper has none (ours)."""
 
 
 PAPER = {
@@ -109,8 +109,8 @@ def paper(task: Task) -> MobILESettings:
 
 
 def authors(task: Task) -> MobILESettings:
-    """As `paper`, but the model's mean is the next state, features are many and of uniform
-    frequencies, and on Hopper and Walker2d the natural gradient step is taken unseen."""
+    """As `paper`, but the next state is the model's mean, there are 512 features with uniform
+    frequencies, and on Hopper and Walker2d there is no line search."""
     settings = paper(task)
     changes = {
         "dynamics.stochastic": False,

@@ -4,7 +4,7 @@ A preset is a function of the task, or of None where the environment is unknown.
 preset `default`: its settings' defaults, unless `PRESETS` has a row for it. MobILE has more:
 
 - `default`: the best known for the task; `general` where the environment is unknown.
-- `general`: one set for any environment, with nothing known of the task: its ending is learned.
+- `general`: one set for any environment, with nothing known of the task: termination is learned.
 - `paper`: the paper's hyper-parameter table. What it leaves out is filled in here and marked.
 - `authors`: the choices of the released code where they differ from the paper's.
 
@@ -38,8 +38,8 @@ FEATURES = {
     "swimmer": MMD(ridge=1.0),
     "walker2d": MMD(input="change", ridge=1.0),
 }
-"""Features that tell a task's states apart best: MobILE's discriminator learns on them, and every
-method selects the policy to return by them. Other tasks and environments have the defaults."""
+"""MMD settings per task: MobILE's discriminator uses them, and every method selects the policy to
+return by them. Other tasks and environments have the defaults."""
 
 
 def general(task: Task | None) -> MobILESettings:
@@ -54,9 +54,9 @@ def default(task: Task | None) -> MobILESettings:
 
 
 NEW_W = 0.33
-"""Its share where w is averaged."""
+"""Weight of the new w where w is averaged over updates."""
 NEWEST_POLICY = 0.1
-"""Its share where the policy to return is a mean of those that have acted."""
+"""Weight of the newest policy where policies are averaged."""
 LOCOMOTION = MobILESettings(
     dynamics=EnsembleDynamics(width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)),
     discriminator=MMD(step=NEW_W),
@@ -96,7 +96,7 @@ DEFAULTS = {
         planner=TRPO(kl=0.02),
     ),
 }
-"""MobILE's, where a task has some of its own."""
+"""MobILE's default settings per task; other tasks have those of `general`."""
 
 STREAMS = {"cartpole-stochastic": 5, "reacher": 10, "hopper": 4, "walker2d": 4}
 """Streams per iteration of the baselines, where two make too little data to learn from."""
@@ -115,8 +115,7 @@ def _baseline(settings: type) -> Preset:
 
 
 def adversarial(task: Task | None) -> AdversarialSettings:
-    """On Reacher, whose 25 actions start far from any choice and whose episodes are short, steps
-    are longer and fewer costs ahead count."""
+    """Reacher has 25 actions and short episodes: a larger KL bound and a smaller discount."""
     settings = _baseline(AdversarialSettings)(task)
     if task and task.name == "reacher":
         planner = TRPO(kl=0.1, critic=GAECritic(discount=0.95))

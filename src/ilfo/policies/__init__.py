@@ -2,7 +2,8 @@
 
 `MLPPolicy` holds the hyper-parameters of a policy network; its `init` builds a `CategoricalMLP` for
 discrete actions and a `GaussianMLP` for Box actions. `Cloning` fits a policy to pairs of states and
-actions by maximum likelihood. A policy of your own derives from `AbstractPolicy`.
+actions by maximum likelihood. On the host, `HostPolicy` computes these
+classes in NumPy.
 """
 
 from ilfo.policies.base import AbstractDistribution, AbstractPolicy, Categorical, Gaussian

@@ -6,8 +6,9 @@ hold what they measure on: bandits, finite MDPs with exact solutions, a combinat
 pendulum. Names are imported on first use, so that `import ilfo.theory` is cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ilfo.common.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ilfo.theory.lock import Lock, combination_lock
@@ -35,23 +36,20 @@ __all__ = [
     "occupancy",
 ]
 
-_MODULES = {
-    "Actions": "ilfo.theory.studies.actions",
-    "Calibration": "ilfo.theory.studies.calibration",
-    "Explore": "ilfo.theory.studies.explore",
-    "FiniteMDP": "ilfo.theory.mdp",
-    "KNRStudy": "ilfo.theory.studies.knr",
-    "Lock": "ilfo.theory.lock",
-    "Matching": "ilfo.theory.matching",
-    "Study": "ilfo.theory.studies.base",
-    "TabularStudy": "ilfo.theory.studies.tabular",
-    "combination_lock": "ilfo.theory.lock",
-    "linear_programme": "ilfo.theory.matching",
-    "occupancy": "ilfo.theory.mdp",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Actions": "studies.actions",
+        "Calibration": "studies.calibration",
+        "Explore": "studies.explore",
+        "FiniteMDP": "mdp",
+        "KNRStudy": "studies.knr",
+        "Lock": "lock",
+        "Matching": "matching",
+        "Study": "studies.base",
+        "TabularStudy": "studies.tabular",
+        "combination_lock": "lock",
+        "linear_programme": "matching",
+        "occupancy": "mdp",
+    },
+)

@@ -1,6 +1,6 @@
 """What a method declares decides what it gets to see, and what it refuses."""
 
-from typing import ClassVar
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -22,7 +22,7 @@ def demonstrations(actions=ACTIONS) -> Demonstrations:
 def test_actions_that_were_not_asked_for_cannot_be_read():
     seen = Needs().restrict("some", demonstrations())
     assert not seen.has_actions
-    assert [each.actions for each in seen] == [None, None]
+    assert [trajectory.actions for trajectory in seen] == [None, None]
     assert seen.count() == 2
     assert seen.expert_return == 1.5
 
@@ -37,7 +37,7 @@ def test_a_stream_stays_a_stream():
 
     seen = Needs().restrict("some", Demonstrations.stream(open_))
     before = len(opened)
-    passes = [[each.actions for each in seen] for _ in range(2)]
+    passes = [[trajectory.actions for trajectory in seen] for _ in range(2)]
     assert passes == [[None, None], [None, None]]
     assert len(opened) == before + 2
 
@@ -65,13 +65,16 @@ def test_states_that_are_needed():
 
 def test_an_environment_that_is_needed():
     Needs(environment=False).check_environment("some", None)
-    with pytest.raises(ValueError, match="some learns by acting, but there is no environment"):
+    with pytest.raises(ValueError, match="some learns by interacting .* but there is none"):
         Needs().check_environment("some", None)
 
 
 class Demanding(MobILE):
-    method = "demanding"
-    needs: ClassVar[Needs] = Needs(actions=True, discrete=True, states=True)
+    method = replace(
+        MobILE.method,
+        name="demanding",
+        needs=Needs(actions=True, discrete=True, states=True),
+    )
 
 
 def test_an_agent_asks_before_any_work():
@@ -86,7 +89,7 @@ def test_an_agent_asks_before_any_work():
         Demanding(lambda: Wide(gym.make("CartPole-v1")), demonstrations())
     with pytest.raises(ValueError, match="demanding has to see"):
         Demanding("CartPole-v1", demonstrations(), feature_map=lambda state: state)
-    with pytest.raises(ValueError, match="mobile learns by acting"):
+    with pytest.raises(ValueError, match="mobile learns by interacting"):
         MobILE(None, demonstrations())
 
 
