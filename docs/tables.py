@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.cli.tasks import expert_rows
 from ilfo.common.statistics import interval
 from ilfo.common.text_tables import as_markdown
 from ilfo.environments.tasks import TASKS
@@ -56,7 +57,7 @@ PUBLISHED = {
     ("cartpole", "mobile"): "1.14 ± 0",
     ("reacher", "mobile"): "1.01 ± 0.05",
     ("swimmer", "mobile"): "1.25 ± 0.15",
-    ("hopper", "mobile"): "1.11 ± 0.06",
+    ("hopper", "mobile"): "1.11 ± 0.064",
     ("walker2d", "mobile"): "0.975 ± 0.12",
     ("reacher", "bco"): "0.70 ± 0.08",
     ("hopper", "bco"): "0.064",
@@ -176,14 +177,6 @@ def _task_row(task: str, title: str, cell: str) -> tuple[str, ...]:
     )
 
 
-def presets() -> None:
-    """Greedy scores of MobILE's presets."""
-    names = {"": "default", "-general": "general", "-paper": "paper", "-authors": "authors"}
-    rows = [("task", *(f"`{name}`" for name in names.values()))]
-    for task in TITLES:
-        rows.append((f"`{task}`", *(_greedy("tasks", task + suffix) for suffix in names)))
-    _print_summary(rows)
-
 
 def methods() -> None:
     """Greedy scores: a row per method, a column per task."""
@@ -196,24 +189,10 @@ def methods() -> None:
     _print_summary(rows)
 
 
-def method(name: str) -> None:
-    """One method on every task, beside the published numbers."""
-    rows = [("task", "demonstrations", "samples", "greedy", "stochastic", "published")]
-    for task, title in TITLES.items():
-        cell = task if name == "mobile" else f"{task}-{name}"
-        where = "tasks" if name == "mobile" else "methods"
-        if _found(where, cell):
-            rows.append(
-                (
-                    title,
-                    str(TASKS[task].demonstrations),
-                    _samples(where, cell),
-                    _greedy(where, cell),
-                    _spread(where, cell, "stochastic_score"),
-                    PUBLISHED.get((task, name), NONE),
-                )
-            )
-    _print_summary(rows)
+
+def experts() -> None:
+    """The experts of the bundled demonstrations, from the metadata of the files."""
+    print(f"\n{as_markdown(expert_rows())}\n")
 
 
 def published() -> None:
