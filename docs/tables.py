@@ -177,7 +177,6 @@ def _task_row(task: str, title: str, cell: str) -> tuple[str, ...]:
     )
 
 
-
 def methods() -> None:
     """Greedy scores: a row per method, a column per task."""
     tasks = [task for task in TITLES if _found("methods", f"{task}-bc")]
@@ -187,7 +186,6 @@ def methods() -> None:
         rows.append((label, *(_greedy("methods", cell) for cell in cells)))
     rows.append(("random policy", *map(_random, tasks)))
     _print_summary(rows)
-
 
 
 def experts() -> None:

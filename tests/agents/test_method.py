@@ -65,7 +65,7 @@ def test_states_that_are_needed():
 
 def test_an_environment_that_is_needed():
     Needs(environment=False).check_environment("some", None)
-    with pytest.raises(ValueError, match="some learns by interacting .* but there is none"):
+    with pytest.raises(ValueError, match=r"some learns by interacting .* but there is none"):
         Needs().check_environment("some", None)
 
 

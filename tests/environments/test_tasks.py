@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -82,3 +84,15 @@ def test_the_page_of_tasks_has_the_cards_numbers():
     """`ilfo tasks --markdown` makes the table."""
     page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
     assert as_markdown(expert_rows()) in page
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import gymnasium, ilfo.environments; gymnasium.spec('ilfo/Hopper-v0')",
+        "import gymnasium; gymnasium.make('ilfo.environments:ilfo/Hopper-v0')",
+    ],
+)
+def test_the_rooms_import_registers_the_environments(program):
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr

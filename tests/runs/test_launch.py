@@ -384,7 +384,7 @@ def test_resume_refuses_another_machine(copy):
 
 def test_resume_refuses_other_code(copy):
     rewrite(copy, source="0" * 40, commit="f" * 40)
-    check_refused(copy, "was made by commit ffff.*; check out the former")
+    check_refused(copy, r"was made by other code \(ffff.*; go back to that code")
 
 
 def test_resume_takes_another_commit_of_the_same_code(copy):

@@ -67,8 +67,9 @@ class Agent:
     ):
         if not isinstance(demonstrations, Demonstrations):
             raise ValueError(
-                f"demonstrations are {demonstrations!r}, but must be ilfo.Demonstrations; make "
-                "them by Demonstrations.load(FILE) or Demonstrations.from_arrays(STATES, ...)"
+                f"demonstrations are a {type(demonstrations).__name__}, but must be "
+                "ilfo.Demonstrations; make them by Demonstrations.load(FILE) or "
+                "Demonstrations.from_arrays(STATES, ...)"
             )
         name, needs = self.method.name, self.method.needs
         needs.check_environment(name, environment)
@@ -80,6 +81,11 @@ class Agent:
             problem = state_problem(maker, demonstrations.dim, feature_map)
         needs.check_problem(name, problem.actions, feature_map)
         settings = self.method.settings() if settings is None else settings
+        if not isinstance(settings, self.method.settings):
+            raise ValueError(
+                f"settings are a {type(settings).__name__}, but must be "
+                f"{self.method.settings.__name__}(...) or left out"
+            )
         self._set_up(settings, problem, seed_numbers(seeds), maker.name if maker else None)
         self._factory = maker
         self._take(restricted)

@@ -13,6 +13,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.plots import draw_sweep
+from ilfo.experiments.results import read_results
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
 from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.significance import against_no_bonus, against_random
@@ -98,6 +99,12 @@ class BenchTable:
     def run(self) -> None:
         if (self.against is not None) + (self.effort is not None) + self.parts > 1:
             raise ValueError("--against, --effort and --parts print different tables; choose one")
+        cells = find_sweep(self.sweep)
+        if not any(read_results(self.results, self.sweep, cell) for cell in cells):
+            raise ValueError(
+                f"no results of {self.sweep} in {self.results}; run the command in a clone of the "
+                "repository, or name another folder with --results"
+            )
         rows = self._rows()
         note = stale_note(self.sweep, find_sweep(self.sweep), self.results)
         if self.markdown:

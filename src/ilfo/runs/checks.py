@@ -24,9 +24,10 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
             "devices with --devices"
         )
     if run.config.get("source") != source():
+        made_by = run.config["commit"] or "an installed copy without a commit"
         raise RunError(
-            f"{run.path} was made by commit {run.config['commit']}, but this is {commit()}; check "
-            "out the former to resume the run, or start a new one"
+            f"{run.path} was made by other code ({made_by}; this is {commit()}); go back to that "
+            "code to resume the run, or start a new one"
         )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "theory.md").read_text()
 INCLUDED = re.findall(r'^--8<-- "(results/studies/\w+/tables\.md):(\d+):(\d+)"$', PAGE, re.M)
 
