@@ -84,7 +84,7 @@ def test_a_method_without_samples_is_a_flat_line(results, monkeypatch, tmp_path)
     figures = [pyplot.figure(number) for number in pyplot.get_fignums()[-3:]]
     monkeypatch.undo()
     for figure, height in zip(figures, (0.4, 0.8), strict=False):
-        (flat,) = [line for line in figure.axes[0].lines if line.get_label() == "flat (2)"]
+        (flat,) = [line for line in figure.axes[0].lines if line.get_label() == "flat"]
         np.testing.assert_allclose(flat.get_ydata(), height)
     pyplot.close("all")
 

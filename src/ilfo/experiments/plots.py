@@ -15,6 +15,10 @@ PANELS = 3
 """Number of panels in a row."""
 BAND = 500
 """Bootstrap samples per point of a curve."""
+FEW = 3
+"""Seeds below which no interval is drawn."""
+DEFAULT = "default"
+"""Label of the cell that has the task's own name."""
 
 
 def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> list[Path]:
@@ -50,6 +54,7 @@ def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> l
             axis.axhline(1, color="black", linestyle="--", linewidth=1)
             axis.set(title=task)
             draw(axis, cells_of_task)
+        _add_legend(figure)
         figure.savefig(path, dpi=110)
         pyplot.close(figure)
     return paths
@@ -64,8 +69,28 @@ def _by_task(
         records = read_results(results, sweep, cell)
         if records:
             task = cell.spec.task or str(cell.spec.env)
-            groups.setdefault(task, {})[cell.name.removeprefix(f"{task}-")] = records
+            name = DEFAULT if cell.name == task else cell.name.removeprefix(f"{task}-")
+            groups.setdefault(task, {})[name] = records
     return groups
+
+
+def _add_legend(figure: Any) -> None:
+    """One legend for all panels, below them; a cell has the same colour in each."""
+    lines = {
+        line.get_label(): line
+        for axis in figure.axes
+        for line in axis.lines
+        if not line.get_label().startswith("_")
+    }
+    if not lines:
+        return
+    colors = {label: f"C{place % 10}" for place, label in enumerate(lines)}
+    for axis in figure.axes:
+        for artist in (*axis.lines, *axis.collections, *axis.patches):
+            label = artist.get_label().removeprefix("_band of ")
+            if label in colors:
+                artist.set_color(colors[label])
+    figure.legend(lines.values(), lines, loc="outside lower center", ncols=len(lines))
 
 
 def _draw_curves(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
@@ -85,24 +110,26 @@ def _draw_lines(
 ) -> None:
     """A curve with its interval per cell; a flat line at `level` for a method without online
     samples."""
-    for place, (name, records) in enumerate(by_cell.items()):
+    for name, records in by_cell.items():
         curves = [curve for curve in map(score_curve, records) if len(curve)]
         if not curves:
             continue
-        color, label = f"C{place}", f"{name} ({len(curves)})"
+        band = {"alpha": 0.2, "linewidth": 0, "label": f"_band of {name}"}
         if not any(curve[:, 0].any() for curve in curves):
             levels = [level(record) for record in records if len(score_curve(record))]
-            axis.axhline(np.mean(levels), color=color, label=label)
-            axis.axhspan(*interval(levels, draws=BAND), alpha=0.2, color=color, linewidth=0)
+            axis.axhline(np.mean(levels), label=name)
+            if len(levels) >= FEW:
+                axis.axhspan(*interval(levels, draws=BAND), **band)
             continue
         samples, scores = on_grid(curves)
         values = transform(scores)
         thousands = samples / 1000
-        axis.plot(thousands, values.mean(0), color=color, label=label)
+        axis.plot(thousands, values.mean(0), label=name)
+        if len(curves) < FEW:
+            continue
         bounds = [interval(column, draws=BAND) for column in values.T]
         low, high = zip(*bounds, strict=True)
-        axis.fill_between(thousands, low, high, alpha=0.2, color=color, linewidth=0)
-    axis.legend(fontsize="small")
+        axis.fill_between(thousands, low, high, **band)
 
 
 def _draw_bars(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
