@@ -7,7 +7,8 @@ import pytest
 from ilfo.cli import main
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
-from ilfo.experts.sources import find_actor, play_actor
+from ilfo.experts.actors import play_actor
+from ilfo.experts.sources import find_actor
 
 CARTPOLE = factory("CartPole-v1", 40)
 

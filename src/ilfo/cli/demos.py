@@ -13,8 +13,9 @@ from ilfo.data.describe import describe
 from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
+from ilfo.experts.actors import play_actor
 from ilfo.experts.record import with_metadata
-from ilfo.experts.sources import find_actor, play_actor
+from ilfo.experts.sources import find_actor
 from ilfo.storage.provenance import commit
 
 

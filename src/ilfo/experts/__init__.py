@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from ilfo.common.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from ilfo.experts.actors import play_actor
     from ilfo.experts.record import NoExpertError, train_and_record
     from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
-    from ilfo.experts.sources import find_actor, play_actor
+    from ilfo.experts.sources import find_actor
     from ilfo.experts.train import Plan
 
 __all__ = [
@@ -33,7 +34,7 @@ __getattr__, __dir__ = lazy_exports(
         "Plan": "train",
         "find_actor": "sources",
         "hold_cart": "scripted",
-        "play_actor": "sources",
+        "play_actor": "actors",
         "record_scripted": "scripted",
         "swing_up": "scripted",
         "train_and_record": "record",

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.experts.sources import Actor, play_actor
+from ilfo.experts.actors import Actor, play_actor
 from ilfo.storage.provenance import versions
 
 
