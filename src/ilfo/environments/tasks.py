@@ -160,9 +160,11 @@ TASKS = {
         ),
     )
 }
+"""The built-in tasks by name."""
 
 
 def find_task(name: str) -> Task:
+    """The built-in task of that name."""
     if name not in TASKS:
         raise ValueError(f"unknown task {name!r}; there are: {', '.join(TASKS)}")
     return TASKS[name]

@@ -29,6 +29,7 @@ SWEEPS: dict[str, tuple[Cell, ...]] = {
     "ablations": ABLATIONS,
     "dynamics": DYNAMICS,
 }
+"""The sweeps by name: their cells."""
 EPISODES = 50
 """Number of episodes to evaluate a policy."""
 WORK = ("compile", "collect", "improve", "save")
