@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_killed_command import SLOWLY
 
-ITERATIONS, KILLED_AT, SEEDS = 5, 2, 2
+ITERATIONS, KILLED_AT, SEEDS = 3, 1, 2
 
 # What the command starts for every seed must know the sweep, too.
 PROGRAM = f"""

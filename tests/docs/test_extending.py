@@ -52,8 +52,9 @@ def edit(folder: Path, text: str) -> None:
     path.write_text("\n".join(content))
 
 
-def run(folder: Path, commands: str) -> None:
+def run(folder: Path, commands: str, cache_home: Path) -> None:
     environment = os.environ | {
+        "XDG_CACHE_HOME": str(cache_home),
         "PYTHONPATH": f"{folder / 'src'}:{folder}",
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "XLA_FLAGS": "",
@@ -92,7 +93,7 @@ def test_the_page_has_these_examples_and_the_table_counts_their_files():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TOUCHED)
-def test_example(name, folder):
+def test_example(name, folder, cache_home):
     before = contents(folder / "src/ilfo")
     for language, title, text in BLOCK.findall(sections()[name]):
         if title:
@@ -100,7 +101,7 @@ def test_example(name, folder):
         elif language == "diff":
             edit(folder, text)
         else:
-            run(folder, text)
+            run(folder, text, cache_home)
     after = contents(folder / "src/ilfo")
     assert {path for path in after if before.get(path) != after[path]} == TOUCHED[name]
     assert before.keys() <= after.keys()
