@@ -468,3 +468,10 @@ def test_what_nobody_expected_keeps_its_traceback(monkeypatch):
     monkeypatch.setattr(runs, "start", fail_with(AttributeError("a bug")))
     with pytest.raises(AttributeError, match="a bug"):
         main(["train"])
+
+
+def test_without_the_experts_return_the_table_says_why_there_are_no_scores(finished_run, capsys):
+    summary = json.loads((finished_run / "summary.json").read_text())
+    for expert, words in ((12.0, "score 1 is the expert's return of 12.0"), (None, "no scores")):
+        runs.show(summary | {"expert_return": expert}, finished_run)
+        assert words in " ".join(capsys.readouterr().out.split())

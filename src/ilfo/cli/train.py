@@ -244,9 +244,14 @@ def show(summary: dict[str, Any], out: Path) -> None:
         table.add_row(rule, "", number(scores[0]), "", number(scores[1]))
     table.add_section()
     table.add_row("mean", "", number(mean["greedy_score"]), "", number(mean["stochastic_score"]))
+    expert = summary["expert_return"]
+    scale = (
+        "no scores, because the recordings do not say the expert's return"
+        if expert is None
+        else f"score 1 is the expert's return of {expert:.1f}"
+    )
     table.caption = (
-        f"score 1 is the expert's return of {number(summary['expert_return'], 1)}; "
-        f"{summary['online_samples']} online samples per seed; policies chosen by "
+        f"{scale}; {summary['online_samples']} online samples per seed; policies chosen by "
         f"{summary['chosen_by']}"
     )
     console.print(table)
