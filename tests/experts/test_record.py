@@ -169,6 +169,18 @@ def test_the_first_policy_that_is_good_enough_is_recorded(task, tmp_path, monkey
     ]
 
 
+def test_the_same_policy_is_recorded_greedily_too(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train", stand_in([30.0]))
+    monkeypatch.setattr(module, "_confirmed", lambda *_: True)
+    out, greedy_out = tmp_path / "noisy.npz", tmp_path / "greedy.npz"
+    train_and_record(task, out, 4, 13, Console(file=io.StringIO()), greedy_out=greedy_out)
+    noisy, greedy = (Demonstrations.load(path, actions=True) for path in (out, greedy_out))
+    assert trajectories(noisy) == trajectories(recorded()) != trajectories(greedy)
+    assert [noisy.metadata["greedy"], greedy.metadata["greedy"]] == [False, True]
+    assert greedy.metadata["rebuild"].endswith("--episodes 13 --out OTHER --greedy-out FILE")
+    assert greedy.metadata["expert_return_stochastic"] != greedy.metadata["expert_return"]
+
+
 def test_a_file_that_exists_is_left_alone_before_any_training(task, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "train", stand_in([]))  # to ask it for an expert is an error
     out = tmp_path / "demos.npz"
@@ -199,6 +211,15 @@ def test_confirming_takes_episodes_of_its_own(task):
     env_factory = factory(task.environment)
     assert module._confirmed(replace(task, expert_return=0.0), env_factory, policy(), 0)
     assert not module._confirmed(replace(task, expert_return=1e9), env_factory, policy(), 0)
+
+
+def test_an_expert_must_be_good_without_noise_too(task, monkeypatch):
+    returns = {False: 40.0, True: 20.0}
+    monkeypatch.setattr(module, "play", lambda *_, greedy, **__: greedy)
+    monkeypatch.setattr(module, "mean_return", returns.get)
+    env_factory = factory(task.environment)
+    assert module._confirmed(replace(task, expert_return=20.0), env_factory, policy(), 0)
+    assert not module._confirmed(replace(task, expert_return=30.0), env_factory, policy(), 0)
 
 
 def test_an_expert_that_is_never_good_enough_is_given_up(task, tmp_path, monkeypatch):

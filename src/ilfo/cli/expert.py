@@ -25,14 +25,18 @@ class TrainExpert:
     """Seed of training and recording; by default that of the bundled expert."""
     episodes: int = 50
     """Number of trajectories to record."""
+    greedy_out: Path | None = None
+    """Output file (.npz) for demonstrations of the same expert acting greedily."""
 
     def run(self) -> None:
         task = find_task(self.task)
-        check_new(self.out)
+        for path in (self.out, self.greedy_out):
+            if path is not None:
+                check_new(path)
         require_at_least(self, 1, "episodes")
         machine.set_up()
         seed = task.expert_seed if self.seed is None else self.seed
-        train_and_record(task, self.out, seed, self.episodes, console)
+        train_and_record(task, self.out, seed, self.episodes, console, greedy_out=self.greedy_out)
 
 
 COMMANDS = {"train": TrainExpert}

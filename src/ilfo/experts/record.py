@@ -27,15 +27,23 @@ class NoExpertError(ValueError):
 
 
 def train_and_record(
-    task: Task, out: Path, seed: int, episodes: int, console: Console, plan: Plan | None = None
+    task: Task,
+    out: Path,
+    seed: int,
+    episodes: int,
+    console: Console,
+    plan: Plan | None = None,
+    greedy_out: Path | None = None,
 ) -> None:
-    """Train an expert for a task and save demonstrations of it to `out`.
+    """Train an expert for a task and save demonstrations of it to `out`, and of the same policy
+    without noise to `greedy_out`.
 
     Training stops at the first policy whose mean return reaches the task's expert return, in the
-    training rollouts and again in 50 further episodes.
+    training rollouts and again in 50 further episodes, with noise and without.
     """
-    if out.exists():
-        raise FileExistsError(f"{out} exists already; choose another file")
+    for path in (out, greedy_out):
+        if path is not None and path.exists():
+            raise FileExistsError(f"{path} exists already; choose another file")
     plan = plan_for(task) if plan is None else plan
     env_factory, began, curve = factory(task.environment), time.perf_counter(), []
     for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
@@ -51,9 +59,9 @@ def train_and_record(
                 f"no expert for {task.name} within {plan.limit} samples: the best return was "
                 f"{best}, but {task.expert_return} is required; try another --seed"
             )
+    rebuild = f"ilfo expert train {task.name} --seed {seed} --episodes {episodes}"
     metadata = {
         "task": task.name,
-        "rebuild": f"ilfo expert train {task.name} --seed {seed} --episodes {episodes} --out FILE",
         "commit": commit(),
         "training": {
             "samples": progress.samples,
@@ -62,13 +70,23 @@ def train_and_record(
             "curve": thinned(curve),
         },
     }
-    demonstrations = record(
-        env_factory, progress.policy, seed=seed, episodes=episodes, metadata=metadata
-    )
-    demonstrations.save(out)
-    console.print(
-        f"recorded {episodes} trajectories, mean return {demonstrations.expert_return:.1f}"
-    )
+    for path, greedy in ((out, False), (greedy_out, True)):
+        if path is None:
+            continue
+        option = "--out OTHER --greedy-out" if greedy else "--out"
+        demonstrations = record(
+            env_factory,
+            progress.policy,
+            seed=seed,
+            episodes=episodes,
+            metadata=metadata | {"rebuild": f"{rebuild} {option} FILE"},
+            greedy=greedy,
+        )
+        demonstrations.save(path)
+        console.print(
+            f"recorded {episodes} {'greedy ' if greedy else ''}trajectories, mean return "
+            f"{demonstrations.expert_return:.1f}"
+        )
 
 
 def thinned(curve: list[list[float]], points: int = 100) -> list[list[float]]:
@@ -78,16 +96,15 @@ def thinned(curve: list[list[float]], points: int = 100) -> list[list[float]]:
 
 
 def _confirmed(task: Task, env_factory: Factory, policy: AbstractPolicy, seed: int) -> bool:
-    """Whether 50 new episodes reach the expert return too: the training rollouts may be lucky."""
-    played = play(
-        env_factory.make_many(10),
-        HostPolicy.single(policy),
-        action_space(env_factory.action_space),
-        episodes=50,
-        seed=seed,
-        greedy=False,
+    """Whether 50 new episodes reach the expert return too, since the training rollouts may be
+    lucky; and 50 of the policy without noise."""
+    environments = env_factory.make_many(10)
+    actions, host = action_space(env_factory.action_space), HostPolicy.single(policy)
+    return all(
+        mean_return(play(environments, host, actions, episodes=50, seed=seed, greedy=greedy))
+        >= task.expert_return
+        for greedy in (False, True)
     )
-    return mean_return(played) >= task.expert_return
 
 
 def record(
@@ -97,27 +114,20 @@ def record(
     seed: int,
     episodes: int,
     metadata: Mapping[str, Any],
+    greedy: bool = False,
 ) -> Demonstrations:
-    """Demonstrations of the stochastic policy, with actions.
+    """Demonstrations of the policy, stochastic or greedy, with actions.
 
     `metadata` is stored beside the returns, versions and other entries that are measured here.
     """
     environments = env_factory.make_many(10)
-    actions = action_space(env_factory.action_space)
-    host = HostPolicy.single(policy)
-    played = list(
-        play(
-            environments,
-            host,
-            actions,
-            episodes=episodes,
-            seed=seed,
-            purpose=Purpose.RECORD,
-            greedy=False,
-        )
+    actions, host = action_space(env_factory.action_space), HostPolicy.single(policy)
+    playing = lambda greedy, purpose: play(
+        environments, host, actions, episodes=episodes, seed=seed, purpose=purpose, greedy=greedy
     )
-    greedy = mean_return(play(environments, host, actions, episodes=episodes, seed=seed))
-    measured = {"expert_return_greedy": greedy}
+    played = list(playing(greedy, Purpose.RECORD))
+    other = "expert_return_stochastic" if greedy else "expert_return_greedy"
+    measured = {"greedy": greedy, other: mean_return(playing(not greedy, Purpose.EVALUATE))}
     return with_metadata(env_factory, played, seed, dict(metadata) | measured)
 
 
