@@ -26,6 +26,7 @@ from ilfo.agents.method import LearningWarning, Method
 from ilfo.agents.problem import Problem, offline_problem, state_problem
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
+from ilfo.common.compiling import compiled
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.demonstrations import Demonstrations
@@ -233,7 +234,8 @@ class Agent:
         if self._expert is not None:
             return
         if self.state is None:
-            self.state = self.initial_state(self.survey.steps)
+            steps = self.survey.steps
+            self.state = compiled(self.initial_state, steps)(steps)
         self._expert = prepare_expert(self)
 
     def initial_state(self, steps: DemonstratedSteps) -> Any:
@@ -241,7 +243,7 @@ class Agent:
             return self.method.init(self.settings, self.problem, steps, key=key)
 
         keys = jax.vmap(jax.random.key)(jnp.asarray(self.seeds, jnp.uint32))
-        return eqx.filter_jit(eqx.filter_vmap(make, in_axes=(None, 0)))(steps, keys)
+        return eqx.filter_vmap(make, in_axes=(None, 0))(steps, keys)
 
     # -- acting ----------------------------------------------------------------------------------
 

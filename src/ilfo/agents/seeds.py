@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ilfo.common.compiling import compiled
+
 AXIS = "seed"
 
 
@@ -30,8 +32,7 @@ class OverSeeds:
 
     def compile(self, *args: Any) -> None:
         if self._compiled is None:
-            jitted: Any = eqx.filter_jit(self._run)
-            self._compiled = jitted.lower(*self._place(args)).compile()
+            self._compiled = compiled(self._run, *self._place(args))
 
     def __call__(self, *args: Any) -> Any:
         self.compile(*args)

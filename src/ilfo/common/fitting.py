@@ -100,17 +100,25 @@ class Passes(eqx.Module):
             )
 
 
-def shuffled_valid(valid: Array, *, key: Array) -> Int[Array, " n"]:
-    """All row indices, the valid ones first and in random order.
+def shuffled_valid(valid: Bool[Array, " n"], *, key: Array) -> Int[Array, " n"]:
+    """All row indices, the valid ones first and in random order."""
+    return shuffles(valid[None], key[None])[0]
+
+
+def shuffles(valid: Bool[Array, "k n"], keys: Array) -> Int[Array, "k n"]:
+    """For each key, all row indices, the valid ones first and in random order.
+
+    Shuffles that are computed together share one generator and one sort, which take longer to
+    compile than to run.
 
     Sorts random words whose low bits hold the row index. Sorting one array is ten times as fast
     as sorting the key-value pairs of `jax.random.permutation`, which took as long as training a
     small network. Rows with equal random bits keep their order.
     """
-    count = valid.shape[0]
+    count = valid.shape[1]
     low = (count - 1).bit_length()
     invalid = (~valid).astype(jnp.uint32) << 31
-    random = jax.random.bits(key, (count,)) >> (low + 1) << low
+    random = jax.vmap(lambda key: jax.random.bits(key, (count,)))(keys) >> (low + 1) << low
     rows = jnp.arange(count, dtype=jnp.uint32)
     return (jnp.sort(invalid | random | rows) & ((1 << low) - 1)).astype(jnp.int32)
 
@@ -144,7 +152,10 @@ def fit(
     batch = min(plan.batch_size, capacity)
     batches = capacity // batch
     order_key, pass_key = jax.random.split(key)
-    order = shuffled_valid(valid, key=order_key)
+    keys = jnp.concatenate([order_key[None], jax.random.split(pass_key, plan.passes)])
+    for_pass = (jnp.arange(1 + plan.passes) > 0)[:, None]
+    shuffled = shuffles(valid | for_pass, keys)
+    order, per_pass = shuffled[0], shuffled[1:, : batches * batch]
     count = jnp.maximum(valid.sum(), 1)
     aside = (plan.held_out * count).astype(jnp.int32)
     if plan.held_out:  # without any held-out row the loss would be 0 after every pass
@@ -162,34 +173,33 @@ def fit(
         update, state = optimiser.update(grad, state, params)
         return (optax.apply_updates(params, update), state), value
 
-    def one_pass(carry, key):
-        shuffle = shuffled_valid(jnp.ones(capacity, bool), key=key)[: batches * batch]
+    def one_pass(carry, shuffle):
         index = order[aside + shuffle % jnp.maximum(count - aside, 1)]
         portions = jax.tree.map(lambda x: x.reshape(batches, batch, *x.shape[1:]), rows(index))
         carry, values = jax.lax.scan(step, carry, portions)
         return carry, values.mean()
 
-    keys = jax.random.split(pass_key, plan.passes)
+    start = (params, optimiser_state)
     if not plan.held_out:
-        (params, optimiser_state), values = jax.lax.scan(one_pass, (params, optimiser_state), keys)
+        (params, optimiser_state), values = jax.lax.scan(one_pass, start, per_pass)
         return eqx.combine(params, static), optimiser_state, values[-1]
 
     held_out = lambda params: loss(eqx.combine(params, static), rows(judged), judged_weight)
     (params, optimiser_state), value = _best_pass(
-        one_pass, held_out, (params, optimiser_state), keys, plan.patience
+        one_pass, held_out, start, per_pass, plan.patience
     )
     return eqx.combine(params, static), optimiser_state, value
 
 
-def _best_pass(one_pass, held_out, first, keys, patience: int):
+def _best_pass(one_pass, held_out, first, per_pass, patience: int):
     """The state after the pass with the lowest held-out loss, and that loss; without patience,
     those of the last pass. A scan has a fixed length: stopping early skips the computation."""
 
-    def judged_pass(carry, key):
+    def judged_pass(carry, shuffle):
         current, best, best_value, waited = carry
         stopped = (patience > 0) & (waited >= max(patience, 1))
         current = jax.lax.cond(
-            stopped, lambda c, k: c, lambda c, k: one_pass(c, k)[0], current, key
+            stopped, lambda c, s: c, lambda c, s: one_pass(c, s)[0], current, shuffle
         )
         value = held_out(current[0])
         better = ~stopped & ((value < best_value) | (patience == 0))
@@ -198,5 +208,5 @@ def _best_pass(one_pass, held_out, first, keys, patience: int):
         return (current, best, jnp.where(better, value, best_value), waited), None
 
     start = (first, first, jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32))
-    (_, best, value, _), _ = jax.lax.scan(judged_pass, start, keys)
+    (_, best, value, _), _ = jax.lax.scan(judged_pass, start, per_pass)
     return best, value

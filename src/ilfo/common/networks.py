@@ -37,7 +37,7 @@ class MLP(eqx.Module):
         for layer in self.layers[:-1]:
             x = self.activation(layer(x))
         x = self.layers[-1](x)
-        return x[0] if self.scalar else x
+        return x.squeeze(-1) if self.scalar else x  # the gradient of x[0] is a scatter
 
 
 def mlp(

@@ -73,8 +73,8 @@ class World(eqx.Module):
         terminal = inside & jax.vmap(jax.vmap(self.rule))(reached)
         ended = terminal | ~inside
         valid = jnp.cumsum(ended, axis=1) - ended == 0
-        truncated = jnp.zeros_like(valid).at[:, -1].set(valid[:, -1] & ~ended[:, -1])
         elapsed = jnp.broadcast_to(jnp.arange(horizon), valid.shape)
+        truncated = valid & ~ended & (elapsed == horizon - 1)
         runaway = ~inside & valid
         return Rollout(state, action, reached, terminal & valid, runaway, truncated, valid, elapsed)
 
@@ -113,5 +113,5 @@ def draw_starts(
         return starts, jnp.ones(count, bool)
     demonstrated = expert.steps.before[:STARTS]
     index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
-    starts = starts.at[count - borrowed :].set(demonstrated[index])
+    starts = jnp.concatenate([starts[: count - borrowed], demonstrated[index]])
     return starts, jnp.arange(count) < count - borrowed
