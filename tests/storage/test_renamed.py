@@ -5,7 +5,7 @@ import pytest
 from ilfo.agents.registry import COMPONENTS as PARTS
 from ilfo.methods import METHODS
 from ilfo.storage.config import ConfigError, from_dict
-from ilfo.storage.renamed import CLASSES, CONSTANTS, up_to_date
+from ilfo.storage.renamed import ADDED, CLASSES, CONSTANTS, up_to_date
 
 SETTINGS = {kind.method.settings.__name__: kind.method.settings for kind in METHODS.values()}
 COMPONENTS = PARTS | SETTINGS
@@ -13,12 +13,17 @@ COMPONENTS = PARTS | SETTINGS
 
 def test_a_class_that_was_renamed_is_found_at_any_depth():
     old = {"type": "Settings", "planner": {"type": "TRPO"}, "more": [{"type": "Settings"}]}
-    new = {
-        "type": "MobILESettings",
-        "planner": {"type": "TRPO"},
-        "more": [{"type": "MobILESettings"}],
-    }
-    assert up_to_date(old) == new
+    new = up_to_date(old)
+    assert new["type"] == new["more"][0]["type"] == "MobILESettings"
+    assert new["planner"] == {"type": "TRPO"}
+    assert old["type"] == "Settings"
+
+
+def test_a_setting_that_is_new_gets_the_value_that_does_what_the_code_did():
+    assert up_to_date({"type": "MobILESettings"})["floor"] is False
+    assert up_to_date({"type": "MobILESettings", "floor": True})["floor"] is True
+    for kind, fields in ADDED.items():
+        assert set(fields) <= set(COMPONENTS[kind].__dataclass_fields__)
 
 
 def test_a_setting_that_became_a_constant_is_dropped_where_it_had_that_value():

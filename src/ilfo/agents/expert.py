@@ -9,11 +9,13 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ilfo.agents.method import Needs
+from ilfo.common.compiling import compiled
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.demonstrations import Demonstrations, Trajectory
@@ -67,10 +69,16 @@ def _recording(
 def prepare_expert(agent: "Agent") -> Expert:
     """What `improve` is told of the demonstrations; arrays have the axis of seeds."""
     name, problem = agent.method.discriminator, agent.problem
-    means = jnp.zeros((len(agent.seeds), 0))
+    # in NumPy: every operation on JAX arrays outside compiled functions is compiled by itself
+    for_each_seed = lambda x: jax.device_put(
+        np.broadcast_to(np.asarray(x), (len(agent.seeds), *x.shape))
+    )
+    steps = jax.tree.map(for_each_seed, agent.survey.steps)
+    means, floor = for_each_seed(np.zeros(0, np.float32)), None
     if name is not None:
         spec, states = getattr(agent.settings, name), getattr(agent.state, name)
         means = mean_features(agent.demonstrations, spec, states, problem.horizon)
-    for_each_seed = lambda x: jnp.broadcast_to(x, (len(agent.seeds), *x.shape))
-    steps = jax.tree.map(for_each_seed, agent.survey.steps)
-    return Expert(means, steps, problem.feature_map is None)
+        if getattr(agent.settings, "floor", False):  # only MobILE has that setting
+            own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.horizon)
+            floor = compiled(eqx.filter_vmap(own_distance), states)(states)
+    return Expert(means, steps, problem.feature_map is None, floor)

@@ -31,6 +31,17 @@ class Choice(eqx.Module):
         """The policy instead, if its value is lower than any before."""
         return where(value < self.value, Choice(policy, value, iteration), self)
 
+    def or_tied(
+        self, policy: AbstractPolicy, value: Array, iteration: Array, floor: Array
+    ) -> "Choice":
+        """The policy instead, unless its distance is larger than the smallest one so far by more
+        than noise: the squares of two estimates differ by about floor² even if they estimate the
+        same. `value` stays the smallest, so that ties cannot add up."""
+        smallest = jnp.minimum(value, self.value)
+        tied = value**2 <= smallest**2 + floor**2
+        newest = Choice(policy, smallest, iteration)
+        return where(tied, newest, eqx.tree_at(lambda c: c.value, self, smallest))
+
 
 class Average(eqx.Module):
     """The mean of the policies that have acted, weight by weight, and of what was measured of them.
@@ -64,6 +75,43 @@ class Average(eqx.Module):
             is_leaf=is_normaliser,
         )
         return Average(averaged, mean(self.value, value), count)
+
+
+class Pooled(eqx.Module):
+    """Features of a policy's real states, pooled over the last iterations: each iteration before
+    the newest counts `keep` times as much as the one after it."""
+
+    total: Float[Array, " D"]
+    time: Float[Array, ""]
+    """Sum of the weights in `total`."""
+    weight: Float[Array, ""]
+    squares: Float[Array, ""]
+    """Sums of the streams' weights and of their squares."""
+
+    @staticmethod
+    def of_none(size: int) -> "Pooled":
+        zero = jnp.zeros(())
+        return Pooled(jnp.zeros(size), zero, zero, zero)
+
+    def joined_by(
+        self, total: Float[Array, " D"], time: Float[Array, ""], streams: int, keep: float
+    ) -> "Pooled":
+        """With the features of new streams."""
+        return Pooled(
+            keep * self.total + total,
+            keep * self.time + time,
+            keep * self.weight + streams,
+            keep**2 * self.squares + streams,
+        )
+
+    @property
+    def mean(self) -> Float[Array, " D"]:
+        return self.total / jnp.maximum(self.time, 1e-9)
+
+    @property
+    def episodes(self) -> Float[Array, ""]:
+        """The number of equally weighted episodes with a mean as noisy as this one; 1 if none."""
+        return jnp.maximum(self.weight**2 / jnp.maximum(self.squares, 1e-9), 1.0)
 
 
 def real_mmd(

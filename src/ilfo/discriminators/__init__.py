@@ -9,6 +9,7 @@ derives from `AbstractDiscriminator` and `AbstractFittedDiscriminator`.
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
 from ilfo.discriminators.classifier import Classifier
 from ilfo.discriminators.constant import ConstantCost
+from ilfo.discriminators.floor import Floor
 from ilfo.discriminators.mmd import MMD
 from ilfo.discriminators.occupancy import Occupancy
 
@@ -18,5 +19,6 @@ __all__ = [
     "AbstractFittedDiscriminator",
     "Classifier",
     "ConstantCost",
+    "Floor",
     "Occupancy",
 ]

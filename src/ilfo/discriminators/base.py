@@ -11,6 +11,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ilfo.common.types import DemonstratedSteps, Rollout
+from ilfo.discriminators.floor import Floor
 from ilfo.discriminators.occupancy import Occupancy
 
 
@@ -48,6 +49,10 @@ class AbstractDiscriminator(eqx.Module):
         key: Array,
     ) -> Any:
         """The state before the first fit; `sample` holds demonstrated steps."""
+
+    @abc.abstractmethod
+    def floor(self, state: Any, sample: DemonstratedSteps, horizon: int) -> Floor:
+        """The expert's distance from itself."""
 
     @abc.abstractmethod
     def fit(self, state: Any, policy_mean: Float[Array, " D"], expert_mean: Float[Array, " D"]):

@@ -19,6 +19,9 @@ class ConstantCost(AbstractDiscriminator):
     def init(self, sample, feature_map, *, key):
         return self.wrapped.init(sample, feature_map, key=key)
 
+    def floor(self, state, sample, horizon):
+        return self.wrapped.floor(state, sample, horizon)
+
     def fit(self, state, policy_mean, expert_mean):
         return self.wrapped.fit(state, policy_mean, expert_mean)
 

@@ -27,11 +27,12 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ilfo.common.types import DemonstratedSteps, Normaliser, Rollout
 from ilfo.common.validation import require_at_least, require_positive, require_share
 from ilfo.discriminators.base import AbstractDiscriminator, AbstractFittedDiscriminator
+from ilfo.discriminators.floor import Floor, by_leaving_out
 from ilfo.discriminators.occupancy import Occupancy
 
 ABSORBED, RUNAWAY = -2, -1
@@ -130,7 +131,8 @@ class MMD(AbstractDiscriminator):
     features: int = 256
     """Number of random Fourier features; the kernel's error is about 1/√features."""
     bandwidth_quantile: float = 0.1
-    """The bandwidth is this quantile of the distances between scaled expert states."""
+    """The bandwidth is this quantile of the distances between scaled expert states. Where an expert
+    rests, a small one is tiny, and a random policy looks nearer than a good imitator."""
     frequencies: Literal["gaussian", "cauchy", "uniform"] = "gaussian"
     """Distribution of Ω: Gaussian for the RBF kernel; Cauchy for the Laplace kernel, which covers
     coarse and fine scales; uniform on [0, 1) as in the released code."""
@@ -200,6 +202,30 @@ class MMD(AbstractDiscriminator):
             )
         return MMDState(psi, jnp.zeros(psi.size), matrix)
 
+    def floor(self, state: MMDState, sample: DemonstratedSteps, horizon: int) -> Floor:
+        """The whitening is fitted without the demonstrations left out: with them in it, it would
+        make them look nearer to the others than new episodes are."""
+        psi = jax.vmap(state.demonstrated)(sample.before, sample.after)
+        waves, elapsed = psi[:, :ABSORBED], sample.elapsed
+        counts = (elapsed < horizon).astype(jnp.float32)
+        after = sample.terminal * (horizon - 1 - elapsed).clip(min=0) * float(self.absorbing)
+        total = (psi * counts[:, None]).at[:, ABSORBED].add(after)
+        by_demonstration = lambda x: jax.ops.segment_sum(x, sample.trajectory, TRAJECTORIES)
+        time = by_demonstration(counts + after)
+        means = by_demonstration(total) / jnp.maximum(time, 1e-9)[:, None]
+        steps = by_demonstration(jnp.ones_like(counts))
+        plain = by_demonstration(waves) / jnp.maximum(steps, 1)[:, None]
+
+        def squared_distance(out: Bool[Array, " m"], rest: Bool[Array, " m"]):
+            mean = lambda marks: (marks[:, None] * means).sum(0) / jnp.maximum(marks.sum(), 1)
+            away = mean(out) - mean(rest)
+            if self.ridge is not None:
+                matrix = whitening_of(plain, rest, waves, self.ridge)
+                away = jnp.concatenate([matrix @ away[:ABSORBED], away[ABSORBED:]])
+            return (away**2).sum()
+
+        return by_leaving_out(time > 0, squared_distance)
+
     def fit(
         self, state: MMDState, policy_mean: Float[Array, " D+2"], expert_mean: Float[Array, " D+2"]
     ) -> MMDState:
@@ -226,7 +252,8 @@ class MMD(AbstractDiscriminator):
         after = occupancy.after_termination * float(self.absorbing)
         absorbed, runaway = (rollout.terminal * after).sum(), (rollout.runaway * after).sum()
         total = jnp.einsum("ntd,nt->d", features, occupancy.step)
-        total = total.at[ABSORBED].add(absorbed).at[RUNAWAY].add(runaway)
+        ended = jnp.stack([absorbed, runaway])  # in the places ABSORBED and RUNAWAY, the last two
+        total = total + jnp.pad(ended, (total.size - 2, 0))
         return total, occupancy.step.sum() + absorbed + runaway
 
 
@@ -247,10 +274,19 @@ def whitening(
     """
     sums = jax.ops.segment_sum(features, trajectory, TRAJECTORIES)
     counts = jax.ops.segment_sum(jnp.ones(len(features)), trajectory, TRAJECTORIES)
-    seen = counts > 0
     means = sums / jnp.maximum(counts, 1)[:, None]
-    away = jnp.where(seen[:, None], means - means.sum(0) / seen.sum(), 0)
-    spread = away.T @ away / jnp.maximum(seen.sum() - 1, 1)
+    return whitening_of(means, counts > 0, features, ridge)
+
+
+def whitening_of(
+    means: Float[Array, "m D"],
+    counts: Bool[Array, " m"],
+    features: Float[Array, "n D"],
+    ridge: float,
+) -> Float[Array, "D D"]:
+    """B from the mean features of demonstrations, of which only some count."""
+    away = jnp.where(counts[:, None], means - (counts[:, None] * means).sum(0) / counts.sum(), 0)
+    spread = away.T @ away / jnp.maximum(counts.sum() - 1, 1)
     level = jnp.trace(spread) / len(spread)
     identity = jnp.eye(len(spread))
     spread = jnp.where(level > TRIFLE, spread / jnp.maximum(level, TRIFLE), 0 * identity)

@@ -8,6 +8,7 @@ environment. A planner of your own derives from `AbstractPlanner`.
 from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.ppo import PPO
+from ilfo.planners.pull import Pull
 from ilfo.planners.trpo import TRPO
 
-__all__ = ["PPO", "TRPO", "AbstractPlanner", "Batch", "GAECritic", "PlannerState"]
+__all__ = ["PPO", "TRPO", "AbstractPlanner", "Batch", "GAECritic", "PlannerState", "Pull"]

@@ -32,6 +32,10 @@ class PlannerState(eqx.Module):
 class AbstractPlanner(eqx.Module):
     """Hyper-parameters of a planner, and its update."""
 
+    def for_horizon(self, horizon: int) -> "AbstractPlanner":
+        """The planner with what follows from the horizon filled in."""
+        return self
+
     @abc.abstractmethod
     def init(
         self, policy: AbstractPolicy, state_dim: int, normaliser: Normaliser, *, key: Array

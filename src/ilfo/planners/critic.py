@@ -9,6 +9,7 @@ the largest cost in the batch: in tasks whose episodes never terminate, bootstra
 otherwise grow without bound.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -20,6 +21,10 @@ from ilfo.common import fitting as training
 from ilfo.common.networks import MLP, mlp
 from ilfo.common.types import Normaliser, Rollout
 from ilfo.common.validation import require_at_least, require_share
+from ilfo.planners.pull import Pull
+
+LEAST_DISCOUNT = 0.8
+"""The smallest discount that a short horizon asks for."""
 
 
 class Batch(eqx.Module):
@@ -31,6 +36,10 @@ class Batch(eqx.Module):
     """Cost per step after termination."""
     runaway_cost: Float[Array, ""]
     """Cost per step after an imagined trajectory ran away."""
+    pull: Pull | None = None
+    """A term to add to the objective."""
+    reach: Float[Array, ""] | None = None
+    """How much of what the costs say is more than noise, in [0, 1]; None for all."""
 
     @property
     def largest_cost(self) -> Float[Array, ""]:
@@ -59,8 +68,9 @@ class CriticState(eqx.Module):
 class GAECritic(eqx.Module):
     """Hyper-parameters of generalised advantage estimation with a learned value function."""
 
-    discount: float = 0.995
-    """Discount γ, below 1."""
+    discount: float | None = 0.995
+    """Discount γ, below 1; None ties it to the horizon H, as 1 - 5/H: what the distance averages
+    are H steps, and what lies beyond them should weigh little."""
     trace: float = 0.97
     """λ of GAE: 1 uses whole returns, 0 bootstraps from the critic after one step."""
     width: int = 64
@@ -73,13 +83,29 @@ class GAECritic(eqx.Module):
     def __post_init__(self):
         require_share(self, "trace")
         require_at_least(self, 1, "width")
-        if not 0 <= self.discount < 1:
+        if self.discount is not None and not 0 <= self.discount < 1:
             raise ValueError(f"discount is {self.discount}, but must lie in [0, 1)")
+
+    def for_horizon(self, horizon: int) -> "GAECritic":
+        """With the discount that the horizon asks for, where it is left open."""
+        if self.discount is not None:
+            return self
+        return replace(self, discount=max(LEAST_DISCOUNT, 1 - 5 / horizon))
+
+    @property
+    def gamma(self) -> float:
+        """The discount."""
+        if self.discount is None:
+            raise ValueError(
+                "the discount is open: GAECritic(discount=None) takes it from the horizon, which "
+                "only MobILE does; set it to a number below 1"
+            )
+        return self.discount
 
     def init(self, state_dim: int, normaliser: Normaliser, *, key: Array) -> CriticState:
         """An untrained critic."""
         network = mlp(state_dim, "scalar", self.width, 2, key=key)
-        critic = Critic(network, normaliser, 1 / (1 - self.discount))
+        critic = Critic(network, normaliser, 1 / (1 - self.gamma))
         return CriticState(critic, self.optimiser.build().init(_params(critic)))
 
     def estimate(
@@ -94,15 +120,15 @@ class GAECritic(eqx.Module):
         later = jnp.where(rollout.runaway, self.absorbed_value(batch.runaway_cost), later)
         now = values(rollout.state)
         advantage = gae(
-            batch.cost + self.discount * later - now,
+            batch.cost + self.gamma * later - now,
             rollout.ended | rollout.truncated | ~rollout.valid,
-            self.discount * self.trace,
+            self.gamma * self.trace,
         )
         return advantage, advantage + now
 
     def absorbed_value(self, cost: Float[Array, ""]) -> Float[Array, ""]:
         """Value of staying in a state of this cost."""
-        return cost / (1 - self.discount)
+        return cost / (1 - self.gamma)
 
     def fit(
         self, state: CriticState, batch: Batch, returns: Float[Array, "N T"], *, key: Array

@@ -5,6 +5,8 @@
 A is an advantage of costs, hence a maximum where the usual form for rewards has a minimum.
 """
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -38,6 +40,9 @@ class PPO(AbstractPlanner):
         require_positive(self, "clip")
         require_at_least(self, 0, "entropy")
 
+    def for_horizon(self, horizon):
+        return replace(self, critic=self.critic.for_horizon(horizon))
+
     def init(self, policy, state_dim, normaliser, *, key):
         optimiser = self._transform().init(eqx.filter(policy, eqx.is_inexact_array))
         critic = self.critic.init(state_dim, normaliser, key=key)
@@ -48,11 +53,17 @@ class PPO(AbstractPlanner):
         advantage, returns = self.critic.estimate(state.critic.critic, batch)
         critic, critic_loss = self.critic.fit(state.critic, batch, returns, key=critic_key)
         steps = Steps.of(batch, advantage)
+        worth = 1.0 if batch.reach is None else batch.reach
         old = jax.vmap(state.policy.distribution)(steps.states)
         old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, steps.actions)
-        rows = (steps.states, steps.actions, steps.advantage, old_log_prob)
+        rows = (steps.states, steps.actions, worth * steps.advantage, old_log_prob)
+
+        def loss(policy, rows, weight):
+            surrogate = self._loss(policy, rows, weight)
+            return surrogate if batch.pull is None else surrogate + batch.pull(policy)
+
         policy, optimiser, surrogate = training.fit(
-            self._loss,
+            loss,
             state.policy,
             state.optimiser,
             self._transform(),

@@ -5,7 +5,12 @@
 
 F is the Hessian of the KL divergence at the old policy; `fisher_product` computes products F v
 without forming it. A is an advantage of costs, so the surrogate is minimised.
+
+A batch may say how much of its costs is more than noise, and bring a pull towards inferred actions.
+With a pull the objective is reach · surrogate + pull; without, the bound is reach · kl.
 """
+
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -15,6 +20,7 @@ from jax.scipy.sparse.linalg import cg
 from jaxtyping import Array, Float
 
 from ilfo.common.fitting import shuffled_valid
+from ilfo.common.pytrees import where
 from ilfo.common.validation import require_at_least, require_positive
 from ilfo.planners.base import AbstractPlanner, PlannerState, Steps
 from ilfo.planners.critic import GAECritic
@@ -49,6 +55,9 @@ class TRPO(AbstractPlanner):
         require_at_least(self, 0, "damping")
         require_at_least(self, 1, "cg_iterations", "backtracks", "fisher_samples")
 
+    def for_horizon(self, horizon):
+        return replace(self, critic=self.critic.for_horizon(horizon))
+
     def init(self, policy, state_dim, normaliser, *, key):
         return PlannerState(policy, self.critic.init(state_dim, normaliser, key=key), None)
 
@@ -68,26 +77,35 @@ class TRPO(AbstractPlanner):
         old = jax.vmap(policy.distribution)(steps.states)
         old_log_prob = jax.vmap(lambda d, a: d.log_prob(a))(old, steps.actions)
 
+        pull, reach = batch.pull, 1.0 if batch.reach is None else batch.reach
+        pulled = 0.0 if pull is None else pull(policy)
+        bound = self.kl * reach if pull is None else self.kl
+
         def assess(vector) -> tuple[Array, Array]:
-            """Surrogate and mean KL of the policy with these parameters."""
+            """Objective, relative to the old policy's, and mean KL with these parameters."""
             new = jax.vmap(rebuild(vector).distribution)(steps.states)
             log_prob = jax.vmap(lambda d, a: d.log_prob(a))(new, steps.actions)
             surrogate = steps.mean(jnp.exp(log_prob - old_log_prob) * steps.advantage)
+            if pull is not None:
+                surrogate = reach * surrogate + pull(rebuild(vector)) - pulled
             return surrogate, steps.mean(jax.vmap(lambda p, q: p.kl(q))(old, new))
 
-        gradient = jax.grad(lambda vector: assess(vector)[0])(origin)
+        before, gradient = jax.value_and_grad(assess, has_aux=True)(origin)
         product = fisher_product(policy, self._fisher_states(steps, key), self.damping)
         direction, _ = cg(product, -gradient, maxiter=self.cg_iterations, tol=1e-6)
         curvature = direction @ product(direction)
         # a failed solve can give a direction without positive curvature: then take no step
         usable = jnp.isfinite(curvature) & (curvature > 0)
-        size = jnp.sqrt(2 * self.kl / jnp.where(usable, curvature, 1.0))
+        size = jnp.sqrt(2 * bound / jnp.where(usable, curvature, 1.0))
         full_step = jnp.where(usable, size, 0.0) * jnp.nan_to_num(direction)
 
-        vector, accepted, tries = origin + full_step, usable, jnp.ones((), jnp.int32)
         if self.line_search:
-            vector, accepted, tries = self._search(assess, origin, full_step)
-        surrogate, kl = assess(vector)
+            vector, accepted, tries, (surrogate, kl) = self._search(
+                assess, origin, full_step, bound, before
+            )
+        else:
+            vector, accepted, tries = origin + full_step, usable, jnp.ones((), jnp.int32)
+            surrogate, kl = assess(vector)
         log = {
             "kl": kl,
             "surrogate": surrogate,
@@ -97,22 +115,22 @@ class TRPO(AbstractPlanner):
         }
         return within_bounds(rebuild(vector)), log
 
-    def _search(self, assess, origin, full_step):
-        def acceptable(vector):
-            surrogate, kl = assess(vector)
-            return (surrogate < 0) & (kl <= self.kl)
+    def _search(self, assess, origin, full_step, bound, before):
+        """The longest step tried that is acceptable; also what `assess` says of it, or, if there
+        is none, of the policy as it was (`before`)."""
 
         def shorten(carry):
-            tries, _ = carry
-            return tries + 1, acceptable(origin + SHORTENING**tries * full_step)
+            tries, *_ = carry
+            surrogate, kl = assess(origin + SHORTENING**tries * full_step)
+            return tries + 1, (surrogate < 0) & (kl <= bound), (surrogate, kl)
 
-        tries, accepted = jax.lax.while_loop(
+        tries, accepted, after = jax.lax.while_loop(
             lambda carry: ~carry[1] & (carry[0] < self.backtracks),
             shorten,
-            (jnp.zeros((), jnp.int32), jnp.zeros((), bool)),
+            (jnp.zeros((), jnp.int32), jnp.zeros((), bool), before),
         )
         fraction = jnp.where(accepted, SHORTENING ** (tries - 1), 0.0)
-        return origin + fraction * full_step, accepted, tries
+        return origin + fraction * full_step, accepted, tries, where(accepted, after, before)
 
     def _fisher_states(self, steps: Steps, key: Array) -> Float[Array, "n S"]:
         order = shuffled_valid(steps.valid, key=key)

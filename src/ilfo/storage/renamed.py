@@ -1,7 +1,8 @@
 """Configurations of older versions, in today's names.
 
 Run directories, saved agents and result files name classes and fields as they were called when
-they were written. Renaming a class, or turning a setting into a constant, adds a row here.
+they were written. Renaming a class, turning a setting into a constant, or adding a setting adds a
+row here.
 """
 
 from typing import Any
@@ -16,6 +17,11 @@ CONSTANTS: dict[tuple[str, str], Any] = {
 }
 """Class and field of a former setting: the value that the code has now. A file with another value
 keeps the field, and so cannot be loaded: nothing computes what it asks for any more."""
+
+
+ADDED: dict[str, dict[str, Any]] = {"MobILESettings": {"floor": False}}
+"""Class: settings that it did not have at first, and the value that does what the code did then.
+None needs no row."""
 
 
 _NONE = object()
@@ -35,4 +41,5 @@ def up_to_date(data: Any) -> Any:
     }
     if isinstance(kind, str):
         renewed["type"] = CLASSES.get(kind, kind)
+        renewed = ADDED.get(renewed["type"], {}) | renewed
     return renewed

@@ -1,0 +1,28 @@
+"""A pull towards inferred actions: a term of a planner's objective.
+
+    surrogate(π) + Σ weight · (-log π(â|s)) / n    over n demonstrated states s
+
+DAPG (Rajeswaran et al., 2018) adds such a term with the expert's own actions; here the actions are
+inferred, and each has a weight of its own.
+"""
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from ilfo.policies.base import AbstractPolicy
+
+
+class Pull(eqx.Module):
+    """Demonstrated states, the action that was inferred for each, and how strongly it pulls."""
+
+    states: Float[Array, "n S"]
+    actions: Array
+    weight: Float[Array, " n"]
+
+    def __call__(self, policy: AbstractPolicy) -> Float[Array, ""]:
+        """Weighted mean of -log π(â|s)."""
+        losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob(a))(
+            self.states, self.actions
+        )
+        return (self.weight * losses).mean()
