@@ -42,7 +42,7 @@ def test_the_papers_presets_are_for_its_tasks_only(name):
 
 def test_a_task_without_rows_of_its_own_has_the_general_settings_and_its_known_ending():
     seventh = replace(find_task("cartpole"), name="seventh")
-    assert set(presets_of("mobile", seventh)) == {"default", "general"}
+    assert set(presets_of("mobile", seventh)) == {"default", "general", "anywhere"}
     known = replace(MobILESettings(), termination=KnownTermination(seventh.terminal))
     assert find_settings("default", task=seventh) == known
     for method, kind in METHODS.items():
@@ -124,5 +124,5 @@ def test_an_order_takes_its_preset():
     order = RunSpec(task="hopper", preset="paper", changes=("weight=0",))
     assert order.settings().weight == 0
     assert order.settings().streams == 8
-    with pytest.raises(ValueError, match=r"no preset 'best'.*general, paper, authors"):
+    with pytest.raises(ValueError, match=r"no preset 'best'.*general, anywhere, paper, authors"):
         RunSpec(task="hopper", preset="best").settings()

@@ -1,6 +1,6 @@
 """Acting with a policy: actions for observations, whole episodes, and rollouts to learn from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -11,7 +11,7 @@ from ilfo.agents.problem import Problem
 from ilfo.common.types import Rollout
 from ilfo.environments.factory import Factory
 from ilfo.policies.base import AbstractPolicy
-from ilfo.policies.host import HostPolicy
+from ilfo.policies.host import HostPolicies, HostPolicy
 from ilfo.rollouts.collect import collect
 from ilfo.rollouts.episodes import Episode, play
 
@@ -79,11 +79,22 @@ class EvaluationEnvironments:
         )
 
 
-def collect_rollout(agent: "Agent") -> Rollout:
-    """One rollout of each seed's policy in the environment; arrays have the axis of seeds."""
+def collect_rollout(
+    agent: "Agent", sharing: Sequence[tuple[AbstractPolicy, int]] | None = None
+) -> Rollout:
+    """One rollout of each seed's policy in the environment; arrays have the axis of seeds.
+
+    `sharing` lists policies that act instead, and the number of streams of each.
+    """
+    acting: HostPolicy | HostPolicies
+    if sharing is None:
+        acting = HostPolicy(agent.state.policy)
+    else:
+        policies, streams = zip(*sharing, strict=True)
+        acting = HostPolicies([HostPolicy(policy) for policy in policies], streams)
     rollout, _ = collect(
         agent.environments,
-        HostPolicy(agent.state.policy),
+        acting,
         agent.problem.actions,
         seeds=agent.seeds,
         iteration=agent.iteration,

@@ -120,6 +120,8 @@ class Method:
     """Log entries that a run directory keeps."""
     shown: Mapping[str, str]
     """Log entries that the progress line shows, and their labels."""
+    parts: tuple[type, ...] = ()
+    """Classes of components that only this method's settings have."""
     needs: Needs = Needs()
     """Requirements on demonstrations and environment."""
     selections: tuple[Selection, ...] = (REAL_MMD,)

@@ -20,6 +20,7 @@ from ilfo.dynamics import (
     AbstractFeatures,
     AbstractTermination,
     InverseDynamics,
+    InverseEnsemble,
     LatentDynamics,
 )
 from ilfo.environments.tasks import TASKS
@@ -41,6 +42,7 @@ PARTS: tuple[type, ...] = (
     MLPPolicy,
     Cloning,
     InverseDynamics,
+    InverseEnsemble,
     LatentDynamics,
     Classifier,
     GAECritic,

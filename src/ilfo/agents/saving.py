@@ -49,7 +49,8 @@ def read_description(
 ) -> dict[str, Any]:
     """The description in a file, settings and problem as the objects they were."""
     meta = _meta(kind, path)
-    known = COMPONENTS | {part.__name__: part for part in (*classes, kind.method.settings)}
+    parts = (*classes, kind.method.settings, *kind.method.parts)
+    known = COMPONENTS | {part.__name__: part for part in parts}
     revive = lambda part: config.from_dict(meta[part], known, FUNCTIONS | dict(functions))
     return dict(meta) | {part: revive(part) for part in ("settings", "problem")}
 

@@ -31,7 +31,7 @@ from ilfo.dynamics.features import (
 )
 from ilfo.dynamics.finite import FiniteDynamics
 from ilfo.dynamics.gp import GPDynamics
-from ilfo.dynamics.inverse import InverseDynamics
+from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.dynamics.knr import KNRDynamics
 from ilfo.dynamics.latent import LatentDynamics
 from ilfo.dynamics.tabular import TabularDynamics
@@ -60,6 +60,7 @@ __all__ = [
     "FittedFeatures",
     "GPDynamics",
     "InverseDynamics",
+    "InverseEnsemble",
     "KNRDynamics",
     "KnownTermination",
     "LatentDynamics",

@@ -137,6 +137,55 @@ class InverseDynamics(eqx.Module):
         return Normaliser.fit(taken, weight).scale
 
 
+class Inverses(eqx.Module):
+    """Fitted members, their arrays stacked along a leading axis M; the model is their mixture."""
+
+    members: Inverse
+
+    def distribution(
+        self, state: Float[Array, " S"], next_state: Float[Array, " S"]
+    ) -> AbstractDistribution:
+        """The mixture; for Box actions, the Gaussian of its mean and variance."""
+        each = eqx.filter_vmap(lambda member: member.distribution(state, next_state))(self.members)
+        if isinstance(each, Categorical):
+            return Categorical(jnp.log(jax.nn.softmax(each.logits).mean(0)))
+        assert isinstance(each, Gaussian)
+        mean = each.mean.mean(0)
+        variance = (jnp.exp(2 * each.log_std) + (each.mean - mean) ** 2).mean(0)
+        return Gaussian(mean, 0.5 * jnp.log(variance))
+
+    def infer(self, state: Float[Array, " S"], next_state: Float[Array, " S"]) -> Array:
+        """The most likely action, clipped to the action space."""
+        return self.members.actions.execute(self.distribution(state, next_state).mode())
+
+
+class InverseEnsemble(eqx.Module):
+    """Hyper-parameters of several inverse models that differ by their initial weights. Their
+    mixture infers the expert's actions better than one of them does."""
+
+    member: InverseDynamics = InverseDynamics(optimiser=training.Adam(1e-3, regularisation=1e-2))
+    """Each of the models. The regularisation is for states that the agent has not been near."""
+    members: int = 4
+    """Number of models."""
+
+    def __post_init__(self):
+        require_at_least(self, 1, "members")
+
+    def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> InverseState:
+        """Untrained members."""
+        keys = jax.random.split(key, self.members)
+        return eqx.filter_vmap(lambda k: self.member.init(state_dim, actions, key=k))(keys)
+
+    def fit(
+        self, state: InverseState, buffer: Buffer, *, key: Array
+    ) -> tuple[InverseState, Inverses, Log]:
+        """Continue training the members; returns their state, their mixture and the mean log."""
+        keys = jax.random.split(key, self.members)
+        fit = lambda member, k: self.member.fit(member, buffer, key=k)
+        state, log = eqx.filter_vmap(fit)(state, keys)
+        return state, Inverses(state.model), jax.tree.map(jnp.mean, log)
+
+
 def accuracy(model: Inverse, transitions: Transition, valid: Bool[Array, " n"]) -> Float[Array, ""]:
     """Share of discrete actions that are inferred correctly, or R² of Box actions."""
     inferred = jax.vmap(model.infer)(transitions.state, transitions.next_state)

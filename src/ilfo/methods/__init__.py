@@ -5,6 +5,7 @@ from ilfo.methods.bc import BC, BCSettings
 from ilfo.methods.bco import BCO, BCOSettings
 from ilfo.methods.gail import GAIL, AdversarialSettings, GAIfO
 from ilfo.methods.ilpo import ILPO, ILPOSettings
+from ilfo.methods.inference import Inference
 from ilfo.methods.mobile import MobILE, MobILESettings
 
 METHODS: dict[str, type[Agent]] = {
@@ -23,6 +24,7 @@ __all__ = [
     "BCSettings",
     "GAIfO",
     "ILPOSettings",
+    "Inference",
     "MobILE",
     "MobILESettings",
 ]

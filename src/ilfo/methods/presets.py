@@ -5,6 +5,8 @@ preset `default`: its settings' defaults, unless `PRESETS` has a row for it. Mob
 
 - `default`: the best known for the task; `general` where the environment is unknown.
 - `general`: one set for any environment, with nothing known of the task: termination is learned.
+- `anywhere`: one set for any environment, with inferred actions. What differs between environments
+  follows from the demonstrations, the horizon and what is measured.
 - `paper`: the paper's hyper-parameter table. What it leaves out is filled in here and marked.
 - `authors`: the choices of the released code where they differ from the paper's.
 
@@ -24,6 +26,7 @@ from ilfo.methods import METHODS
 from ilfo.methods.bco import BCOSettings
 from ilfo.methods.gail import AdversarialSettings
 from ilfo.methods.ilpo import ILPOSettings
+from ilfo.methods.inference import Inference
 from ilfo.methods.mobile import MobILESettings
 from ilfo.methods.paper import PAPER, authors, paper
 from ilfo.planners.critic import GAECritic
@@ -44,6 +47,24 @@ return by them. Other tasks and environments have the defaults."""
 
 def general(task: Task | None) -> MobILESettings:
     return MobILESettings()
+
+
+def anywhere(task: Task | None) -> MobILESettings:
+    settings = MobILESettings(
+        dynamics=EnsembleDynamics(
+            width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)
+        ),
+        discriminator=MMD(bandwidth_quantile=0.5, input="change", ridge=1.0, step=NEW_W),
+        planner=TRPO(kl=0.02, critic=GAECritic(discount=None)),
+        policy=MLPPolicy(log_std_min=-2.0),
+        inference=Inference(),
+        floor=True,
+        imagined_streams=None,
+        buffer_horizons=None,
+    )
+    if task is None:
+        return settings
+    return replace(settings, termination=KnownTermination(task.terminal))
 
 
 def default(task: Task | None) -> MobILESettings:
@@ -124,7 +145,13 @@ def adversarial(task: Task | None) -> AdversarialSettings:
 
 
 PRESETS: Mapping[str, Mapping[str, Preset]] = {
-    "mobile": {"default": default, "general": general, "paper": paper, "authors": authors},
+    "mobile": {
+        "default": default,
+        "general": general,
+        "anywhere": anywhere,
+        "paper": paper,
+        "authors": authors,
+    },
     "bco": {"default": _baseline(BCOSettings)},
     "gail": {"default": adversarial},
     "gaifo": {"default": adversarial},

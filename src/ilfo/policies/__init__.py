@@ -8,7 +8,7 @@ classes in NumPy.
 
 from ilfo.policies.base import AbstractDistribution, AbstractPolicy, Categorical, Gaussian
 from ilfo.policies.cloning import Cloning
-from ilfo.policies.host import HostPolicy
+from ilfo.policies.host import HostPolicies, HostPolicy
 from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MLPPolicy
 
@@ -20,6 +20,7 @@ __all__ = [
     "Cloning",
     "Gaussian",
     "GaussianMLP",
+    "HostPolicies",
     "HostPolicy",
     "LatentPolicy",
     "MLPPolicy",

@@ -5,6 +5,9 @@ CartPole; the same arithmetic in NumPy costs less. Several seeds act in one call
 have a leading axis K.
 """
 
+import itertools
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -71,3 +74,24 @@ class HostPolicy:
         if self._discrete:
             return generator.gumbel(size=full).astype(np.float32)
         return generator.standard_normal(full, dtype=np.float32)
+
+
+class HostPolicies:
+    """Several policies that share the streams of each seed: the first acts in the first of them."""
+
+    def __init__(self, policies: Sequence[HostPolicy], streams: Sequence[int]):
+        self._policies = policies
+        ends = np.cumsum([0, *streams])
+        self._parts = [slice(*bounds) for bounds in itertools.pairwise(ends)]
+
+    def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Random actions (K, N, ·) for states (K, N, S), each by the policy of its stream."""
+        acted = [
+            policy.sample(states[:, part], noise[:, part])
+            for policy, part in zip(self._policies, self._parts, strict=True)
+        ]
+        return np.concatenate(acted, axis=1)
+
+    def draw_noise(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """As a single policy draws it."""
+        return self._policies[0].draw_noise(generator, shape)

@@ -9,7 +9,7 @@ import numpy as np
 from ilfo.common.seeding import Purpose, stream_seed
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import Rollout
-from ilfo.policies.host import HostPolicy
+from ilfo.policies.host import HostPolicies, HostPolicy
 
 
 def observe(observation) -> np.ndarray:
@@ -19,7 +19,7 @@ def observe(observation) -> np.ndarray:
 
 def collect(
     environments: Sequence[gym.Env],
-    policy: HostPolicy,
+    policy: HostPolicy | HostPolicies,
     actions: ActionSpace,
     *,
     seeds: Sequence[int],

@@ -14,6 +14,11 @@ from ilfo.methods.presets import find_settings
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.storage import config
 
+NAMED = COMPONENTS | {
+    part.__name__: part for learner in METHODS.values() for part in learner.method.parts
+}
+"""Components that a change of a setting may name."""
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -113,13 +118,13 @@ def apply_change(settings: Any, change: str) -> Any:
     name, equals, text = change.partition("=")
     if not equals:
         raise ValueError(f"the change {change!r} has no '='; expected NAME=VALUE")
-    if text in COMPONENTS:
+    if text in NAMED:
         return config.override(settings, name, _component(text, config.lookup(settings, name)))
     return config.override(settings, name, _value(text))
 
 
 def _component(name: str, present: Any) -> Any:
-    kind = COMPONENTS[name]
+    kind = NAMED[name]
     try:
         return kind(wrapped=present) if "wrapped" in kind.__dataclass_fields__ else kind()
     except TypeError as error:

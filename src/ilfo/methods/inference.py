@@ -1,0 +1,152 @@
+"""Inferred actions for MobILE: which actions led from one demonstrated state to the next.
+
+This is ours, not the paper's. An inverse model q(a|s, s') is fitted on the agent's own transitions
+and infers an action â for every demonstrated step; a clone is a policy fitted to them, as in BC-O.
+Two uses:
+
+    start  the planner begins an iteration with the clone instead of its own policy
+    pull   each planner step minimises  surrogate + β · mean of trust · (-log π(â|s))
+
+How much of it to believe is measured:
+
+- The world is the judge. Half of the real streams are acted by the clone, the others by the
+  planner's policy. With m and c the distances of their states from the demonstrated ones, the clone
+  counts as worse if c² > m² + noise, where the noise is what the expert's own episodes would show.
+  As long as it is not worse, the planner starts from it. The pull is β · min(1, (m² + noise)/c²).
+- The forward model is a witness. The trust in an inferred action is the share of the demonstrated
+  step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0.
+
+Before all this the untrained policy acts for `explore` environment steps. What an inverse model
+needs first is actions of all kinds, and a clone soon takes few.
+
+Prior art: BC-O (Torabi et al., 2018) is the clone alone; DAPG (Rajeswaran et al., 2018) has the
+pull, with the expert's own actions and a weight that decays; OPOLO (Zhu et al., 2020) regularises
+its policy by an inverse model.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ilfo.agents.selection import Pooled
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import Adam, Passes
+from ilfo.common.spaces import ActionSpace
+from ilfo.common.types import DemonstratedSteps, Log, Normaliser
+from ilfo.common.validation import require_at_least
+from ilfo.discriminators.floor import Floor
+from ilfo.dynamics.base import AbstractModel
+from ilfo.dynamics.inverse import InverseEnsemble, InverseState
+from ilfo.planners.pull import Pull
+from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.cloning import Cloning
+
+PULLED = 1_024
+"""Demonstrated states in the pull of a planner step."""
+
+
+class Inference(eqx.Module):
+    """Hyper-parameters of inferred actions."""
+
+    inverse: InverseEnsemble = InverseEnsemble()
+    """The models that infer actions."""
+    cloning: Cloning = Cloning(
+        optimiser=Adam(1e-3, regularisation=1e-3), plan=Passes(passes=20, batch_size=128)
+    )
+    """How the clone is fitted to inferred actions, per iteration."""
+    explore: int = 800
+    """Environment steps that the untrained policy takes before the clone or the planner acts."""
+    start: bool = True
+    """Begin iterations with the clone, as long as the world does not call it worse."""
+    pull: float = 1.0
+    """β: largest weight of the pull; 0 turns it off."""
+
+    def __post_init__(self):
+        require_at_least(self, 0, "pull", "explore")
+
+    def init(
+        self, policy: AbstractPolicy, state_dim: int, actions: ActionSpace, *, key: Array
+    ) -> "InferenceState":
+        """Before anything is known; `policy` is the untrained one."""
+        inverse = self.inverse.init(state_dim, actions, key=key)
+        return InferenceState(inverse, policy, policy, self.cloning.init(policy))
+
+    def fit(
+        self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
+    ) -> tuple["InferenceState", Array, Log]:
+        """Fit the inverse models to the replay buffer and the clone to the actions that they infer,
+        which are returned as well."""
+        inverse_key, clone_key = jax.random.split(key)
+        inverse, model, log = self.inverse.fit(state.inverse, buffer, key=inverse_key)
+        inferred = jax.vmap(model.infer)(steps.before, steps.after)
+        everywhere = jnp.ones(steps.before.shape[0], bool)
+        clone, optimiser, loss = self.cloning.fit(
+            state.clone, state.optimiser, (steps.before, inferred), everywhere, key=clone_key
+        )
+        fitted = InferenceState(inverse, state.explorer, clone, optimiser)
+        return fitted, inferred, log | {"clone_loss": loss}
+
+
+class InferenceState(eqx.Module):
+    inverse: InverseState
+    explorer: AbstractPolicy
+    """The untrained policy."""
+    clone: AbstractPolicy
+    optimiser: Any
+
+
+class Verdict(NamedTuple):
+    """What the real streams say of the clone."""
+
+    worse: Bool[Array, ""]
+    """It is further from the expert than the policy is, beyond noise."""
+    belief: Float[Array, ""]
+    """How much of the pull it deserves, in [0, 1]."""
+
+
+def verdict(
+    policy: Pooled,
+    policy_mmd: Float[Array, ""],
+    clone: Pooled,
+    clone_mmd: Float[Array, ""],
+    floor: Floor,
+) -> Verdict:
+    """Compare the distances of policy and clone; the pools say how many episodes they are of."""
+    noise = floor.scatter * (1 / policy.episodes + 1 / clone.episodes)
+    allowed = policy_mmd**2 + noise
+    belief = jnp.minimum(1.0, allowed / jnp.maximum(clone_mmd**2, 1e-12))
+    return Verdict(clone_mmd**2 > allowed, belief)
+
+
+def explained(
+    model: AbstractModel, buffer: Buffer, steps: DemonstratedSteps, actions: Array
+) -> Float[Array, " n"]:
+    """The share of each demonstrated step that the model explains with that action, in units of
+    the agent's own steps. Members that disagree explain less."""
+    seen = buffer.recent.items
+    scale = Normaliser.fit(seen.next_state - seen.state, buffer.weight, floor=1e-6).scale
+
+    def one(before, after, action):
+        means = jax.vmap(lambda i: model.member(i).mean(before, action))(jnp.arange(model.members))
+        error = (((means - after) / scale) ** 2).sum(-1).mean()
+        step = (((after - before) / scale) ** 2).sum()
+        return jnp.clip(1 - error / jnp.maximum(step, 1e-12), 0.0, 1.0)
+
+    return jax.vmap(one)(steps.before, steps.after, actions)
+
+
+class Inferred(NamedTuple):
+    """The actions of the demonstrated steps, as one iteration knows them."""
+
+    actions: Array
+    weight: Float[Array, " n"]
+    """β times the trust in each."""
+
+    def draw(self, steps: DemonstratedSteps, *, key: Array) -> Pull:
+        """The pull of some of them."""
+        count = steps.before.shape[0]
+        index = jax.random.randint(key, (min(PULLED, count),), 0, count)
+        return Pull(steps.before[index], self.actions[index], self.weight[index])

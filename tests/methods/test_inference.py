@@ -1,0 +1,263 @@
+"""Inferred actions: what the world and the forward model say of them, and what MobILE does then."""
+
+import functools
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ilfo.agents.callbacks import Callback
+from ilfo.agents.selection import Pooled
+from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import Passes
+from ilfo.common.spaces import BoxActions
+from ilfo.common.types import DemonstratedSteps, Transition
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.discriminators.floor import Floor
+from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
+from ilfo.environments.tasks import find_task
+from ilfo.methods import mobile as module
+from ilfo.methods.inference import Inferred, explained, verdict
+from ilfo.methods.mobile import MobILE, MobILESettings, exploring
+from ilfo.methods.presets import find_settings
+from ilfo.runs.spec import apply_change
+from tests.helpers.agents import CHANGES, STEP, bits, demonstrations, small_agent
+
+ACTIONS = BoxActions((-1.0, -1.0), (1.0, 1.0), (2,))
+SMALL = (
+    *(change for change in CHANGES if "averaging" not in change),
+    "inference.inverse.members=2",
+    "inference.inverse.member.width=8",
+    "inference.inverse.member.depth=1",
+    "inference.inverse.member.plan.passes=1",
+    "inference.cloning.plan.passes=1",
+    f"inference.explore={STEP}",
+)
+SETTINGS: MobILESettings = functools.reduce(apply_change, SMALL, find_settings("anywhere"))
+
+
+def pool(streams: int) -> Pooled:
+    return Pooled.of_none(3).joined_by(jnp.ones(3), jnp.ones(()), streams, 0.5)
+
+
+def judged(policy_mmd: float, clone_mmd: float, scatter: float, streams: int = 1):
+    floor = Floor(jnp.asarray(scatter), jnp.asarray(10.0))
+    distances = (jnp.asarray(policy_mmd), jnp.asarray(clone_mmd))
+    return verdict(pool(streams), distances[0], pool(streams), distances[1], floor)
+
+
+# The world as judge
+
+
+def test_a_clone_is_worse_only_beyond_the_noise():
+    assert bool(judged(0.2, 0.3, scatter=0.0).worse)
+    assert not bool(judged(0.3, 0.2, scatter=0.0).worse)
+    assert not bool(judged(0.2, 0.3, scatter=0.03).worse)  # 0.09 < 0.04 + 0.03 · 2
+    assert bool(judged(0.2, 0.3, scatter=0.03, streams=4).worse)  # 0.09 > 0.04 + 0.03 / 2
+
+
+def test_the_pull_weakens_as_the_clone_gets_worse():
+    beliefs = [float(judged(0.2, clone, scatter=0.0).belief) for clone in (0.1, 0.2, 0.4, 0.8)]
+    assert beliefs == pytest.approx([1, 1, 1 / 4, 1 / 16])
+
+
+# The forward model as witness
+
+
+class Drift(eqx.Module):
+    """Moves by the action; its members are apart by `apart`."""
+
+    apart: float = 0.0
+    members: int = eqx.field(static=True, default=2)
+
+    def member(self, index):
+        return Drift(jnp.where(index == 0, -self.apart, self.apart), 1)
+
+    def mean(self, state, action):
+        return state + action + self.apart
+
+
+def demonstrated(moves: np.ndarray) -> DemonstratedSteps:
+    before = np.random.default_rng(0).normal(size=moves.shape).astype(np.float32)
+    return DemonstratedSteps.from_pairs(jnp.asarray(np.stack([before, before + moves], 1)))
+
+
+def filled(moves: np.ndarray) -> Buffer:
+    """A replay buffer whose transitions are these moves, which are also the actions."""
+    states = np.random.default_rng(1).normal(size=moves.shape).astype(np.float32)
+    rows = (states, np.clip(moves, -1, 1), states + moves, np.zeros(len(moves), bool))
+    empty = Buffer.empty(Transition.zeros(2, ACTIONS), len(moves), 1, 1)
+    return empty.push(Transition(*map(jnp.asarray, rows)), jnp.zeros(len(moves), bool))
+
+
+MOVES = np.random.default_rng(2).uniform(-1, 1, (300, 2)).astype(np.float32)
+
+
+def test_an_action_is_trusted_as_far_as_it_explains_the_step():
+    steps, buffer = demonstrated(MOVES), filled(MOVES)
+    trust = lambda actions, apart=0.0: explained(Drift(apart), buffer, steps, jnp.asarray(actions))
+    assert np.allclose(trust(MOVES), 1, atol=1e-4)
+    assert np.allclose(trust(0.5 * MOVES), 0.75, atol=1e-4)
+    assert np.allclose(trust(-MOVES), 0)
+    assert trust(MOVES, apart=0.3).mean() < 0.9
+
+
+def test_members_of_the_inverse_model_infer_together():
+    member = InverseDynamics(width=16, plan=Passes(passes=100))
+    spec = InverseEnsemble(member, members=3)
+    buffer = filled(MOVES)
+    state, model, log = spec.fit(
+        spec.init(2, ACTIONS, key=jax.random.key(0)), buffer, key=jax.random.key(1)
+    )
+    for seed in range(8):
+        state, model, log = spec.fit(state, buffer, key=jax.random.key(seed))
+    steps = demonstrated(MOVES)
+    inferred = jax.vmap(model.infer)(steps.before, steps.after)
+    assert float(log["inverse_accuracy"]) > 0.9
+    assert np.abs(np.asarray(inferred) - MOVES).mean() < 0.15
+    # far from anything seen the members disagree, and the mixture is wider
+    width = lambda x: float(model.distribution(x, x + 0.1).log_std.mean())
+    assert width(jnp.full(2, 30.0)) > width(jnp.zeros(2))
+
+
+def test_a_pull_draws_states_with_their_actions_and_weights():
+    steps = demonstrated(MOVES)
+    pull = Inferred(steps.after, steps.before[:, 0]).draw(steps, key=jax.random.key(0))
+    assert np.allclose(pull.actions - pull.states, _moves_of(pull.states, steps))
+    assert np.array_equal(pull.weight, pull.states[:, 0])
+
+
+def _moves_of(states, steps):
+    known = {tuple(row): move for row, move in zip(np.asarray(steps.before), MOVES, strict=True)}
+    return np.stack([known[tuple(row)] for row in np.asarray(states)])
+
+
+# In MobILE
+
+
+def inferring(expert=None, **more) -> MobILE:
+    expert = demonstrations(3) if expert is None else expert
+    return small_agent(expert=expert, settings=SETTINGS, **more)
+
+
+class Logs(Callback):
+    def __init__(self):
+        self.logs: list[dict] = []
+
+    def on_iteration(self, agent, log):
+        self.logs.append(dict(log))
+
+
+@pytest.fixture(scope="module")
+def learned():
+    logs = Logs()
+    return inferring().learn(5 * STEP, logs), logs.logs
+
+
+def test_the_untrained_policy_acts_first_and_then_both_share_the_streams(learned, monkeypatch):
+    agent, _ = learned
+    shares = []
+    monkeypatch.setattr(module, "collect_rollout", lambda agent, sharing: shares.append(sharing))
+    agent.interact()
+    (own, mine), (other, clones) = shares.pop()
+    assert own is agent.state.policy
+    assert other is agent.state.inference.clone
+    assert (mine, clones) == (1, 1)
+    fresh = inferring()
+    fresh._prepare()
+    fresh.interact()
+    ((untrained, streams),) = shares.pop()
+    assert streams == 2
+    assert bits(untrained) == bits(agent.state.inference.explorer) != bits(own)
+
+
+def test_exploring_ends_with_its_environment_steps(learned):
+    agent, _ = learned
+    acting = [bool(exploring(agent.settings, agent.problem, number)) for number in range(3)]
+    assert acting == [True, False, False]
+
+
+def test_while_it_explores_the_newest_clone_is_chosen_and_nothing_counts():
+    agent = inferring().learn(STEP)
+    assert np.isinf(agent.choice().value).all()
+    assert bits(agent.choice().policy) == bits(agent.state.inference.clone)
+    assert float(agent.state.pools[0].weight.max()) == 0
+
+
+def test_the_clone_starts_where_the_world_does_not_call_it_worse(learned):
+    _, logs = learned
+    assert np.all(logs[0]["clone_starts"] == 1)
+    for log in logs[1:]:
+        nearer = log["clone_mmd"] <= log["mmd"]
+        assert np.all(log["clone_starts"][nearer] == 1)
+        assert np.all(log["pull"][nearer] == 1)
+    assert np.isfinite([log["mmd_floor"] for log in logs[1:]]).all()
+
+
+def test_the_chosen_value_is_the_smallest_distance_seen(learned):
+    agent, logs = learned
+    seen = np.stack([[log["mmd"], log["clone_mmd"]] for log in logs[1:]])
+    np.testing.assert_allclose(agent.choice().value, seen.min((0, 1)), rtol=1e-6)
+
+
+def test_a_saved_agent_goes_on_to_the_bit(learned, tmp_path):
+    expected, _ = learned
+    inferring().learn(3 * STEP).save(tmp_path / "agent.npz")
+    loaded = MobILE.load(tmp_path / "agent.npz", "CartPole-v1", demonstrations(3))
+    assert bits(loaded.learn(5 * STEP).state) == bits(expected.state)
+
+
+def test_actions_in_the_file_make_no_difference(learned):
+    with_actions = find_task("cartpole").load(3, actions=True)
+    poisoned = Demonstrations.from_arrays(
+        [trajectory.states for trajectory in with_actions],
+        terminal=[trajectory.terminal for trajectory in with_actions],
+        actions=[np.full(len(t.states) - 1, np.nan) for t in with_actions],
+    )
+    assert bits(inferring(poisoned).learn(5 * STEP).state) == bits(learned[0].state)
+
+
+def test_a_feature_of_the_state_switches_inference_off():
+    whole = list(demonstrations(3))
+    shown = Demonstrations.from_arrays(
+        [t.states[:, :2] for t in whole], terminal=[t.terminal for t in whole]
+    )
+    agent = inferring(shown, feature_map=lambda state: state[:2], seeds=1).learn(2 * STEP)
+    assert agent.state.inference is None
+    assert len(agent.state.pools) == 1
+
+
+def test_inference_needs_a_stream_for_the_clone_and_the_floor():
+    for change in ({"streams": 1}, {"floor": False}):
+        with pytest.raises(ValueError, match="inference needs the noise floor and a second stream"):
+            replace(SETTINGS, **change)
+    with pytest.raises(ValueError, match="averaging selects from means"):
+        replace(SETTINGS, averaging=0.5)
+
+
+def test_sizes_that_are_left_open_follow_from_the_horizon(learned):
+    agent, _ = learned
+    open_sizes = replace(SETTINGS, imagined_streams=None, buffer_horizons=None)
+    sizes = {}
+    for horizon in (20, 50, 400, 1000):
+        settings = open_sizes.for_problem(replace(agent.problem, horizon=horizon))
+        critic = settings.planner.critic
+        sizes[horizon] = (settings.imagined_streams, settings.buffer_horizons, critic.discount)
+    assert sizes == {
+        20: (128, 320, 0.8),
+        50: (128, 128, 0.9),
+        400: (16, 32, 1 - 5 / 400),
+        1000: (16, 32, 1 - 5 / 1000),
+    }
+
+
+def test_without_inference_and_floor_it_is_the_papers_algorithm():
+    assert MobILESettings().inference is None
+    assert not MobILESettings().floor
+    for name in ("paper", "authors"):
+        settings = find_settings(name, task=find_task("hopper"))
+        assert settings.inference is None
+        assert not settings.floor
