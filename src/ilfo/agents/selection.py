@@ -19,7 +19,7 @@ class Choice(eqx.Module):
 
     policy: AbstractPolicy
     value: Float[Array, ""]
-    """The value it was selected by."""
+    """The lowest value so far: its own, or with `or_tied` one that noise does not tell from it."""
     iteration: Int[Array, ""]
     """The iteration it is from; -1 before any."""
 

@@ -13,7 +13,7 @@ from ilfo.common.spaces import action_space
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory, factory
 from ilfo.environments.tasks import Task
-from ilfo.experts.train import Plan, plan_for, train
+from ilfo.experts.train import ExpertProgress, Plan, plan_for, train
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.episodes import Episode, mean_return, play
@@ -45,20 +45,8 @@ def train_and_record(
         if path is not None and path.exists():
             raise FileExistsError(f"{path} exists already; choose another file")
     plan = plan_for(task) if plan is None else plan
-    env_factory, began, curve = factory(task.environment), time.perf_counter(), []
-    for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
-        console.print(f"samples {progress.samples}  return {progress.stochastic_return:.1f}")
-        curve.append([progress.samples, round(progress.stochastic_return, 2)])
-        if progress.stochastic_return >= task.expert_return and _confirmed(
-            task, env_factory, progress.policy, seed
-        ):
-            break
-        if progress.samples >= plan.limit:
-            best = max(value for _, value in curve)
-            raise NoExpertError(
-                f"no expert for {task.name} within {plan.limit} samples: the best return was "
-                f"{best}, but {task.expert_return} is required; try another --seed"
-            )
+    env_factory, began = factory(task.environment), time.perf_counter()
+    progress, curve = _trained(task, env_factory, seed, plan, console)
     rebuild = f"ilfo expert train {task.name} --seed {seed} --episodes {episodes}"
     metadata = {
         "task": task.name,
@@ -87,6 +75,27 @@ def train_and_record(
             f"recorded {episodes} {'greedy ' if greedy else ''}trajectories, mean return "
             f"{demonstrations.expert_return:.1f}"
         )
+
+
+def _trained(
+    task: Task, env_factory: Factory, seed: int, plan: Plan, console: Console
+) -> tuple[ExpertProgress, list[list[float]]]:
+    """The first expert that is good enough, and the curve of samples and returns up to it."""
+    curve: list[list[float]] = []
+    for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
+        console.print(f"samples {progress.samples}  return {progress.stochastic_return:.1f}")
+        curve.append([progress.samples, round(progress.stochastic_return, 2)])
+        if progress.stochastic_return >= task.expert_return and _confirmed(
+            task, env_factory, progress.policy, seed
+        ):
+            return progress, curve
+        if progress.samples >= plan.limit:
+            break
+    best = max(value for _, value in curve)
+    raise NoExpertError(
+        f"no expert for {task.name} within {plan.limit} samples: the best return was "
+        f"{best}, but {task.expert_return} is required; try another --seed"
+    )
 
 
 def thinned(curve: list[list[float]], points: int = 100) -> list[list[float]]:

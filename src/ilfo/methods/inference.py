@@ -16,8 +16,8 @@ How much of it to believe is measured:
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0.
 
-Before all this the untrained policy acts for `explore` environment steps. What an inverse model
-needs first is actions of all kinds, and a clone soon takes few.
+Before all this the untrained policy acts for `explore` environment steps. On Reacher this measured
+better than letting the clone act at once (docs/research-log.md).
 
 Prior art: BC-O (Torabi et al., 2018) is the clone alone; DAPG (Rajeswaran et al., 2018) has the
 pull, with the expert's own actions and a weight that decays; OPOLO (Zhu et al., 2020) regularises
