@@ -299,7 +299,7 @@ def test_what_a_task_changes(capsys):
     main(["settings", "--task", "cartpole"])
     table, _, changes = capsys.readouterr().out.partition("Different from `ilfo settings mobile`: ")
     assert "KnownTermination" in table
-    expected = "termination=KnownTermination, termination.function=cartpole_ends, averaging=0.1"
+    expected = "termination=KnownTermination, termination.function=cartpole_ends"
     assert " ".join(changes.split()) == expected
     main(["settings", "bc", "--task", "cartpole"])
     assert capsys.readouterr().out.endswith("Same as `ilfo settings bc`.\n")
@@ -355,7 +355,7 @@ MISTAKES = [
     (["train", "bc", *ENV, "--demos", "corrupt.npz"], "cannot be read as demonstrations"),
     (["train", "ilpo", "--task", "hopper"], "ilpo needs discrete actions"),
     (["train", "bco", "--preset", "best"], "no preset 'best' for cartpole; there are: default"),
-    (["train", "--preset", "best"], "no preset 'best' for cartpole; there are: default, gen"),
+    (["train", "--preset", "best"], "no preset 'best' for cartpole; there are: default, pap"),
     (["train", "--set", "planner.speed=3"], "planner.speed: TRPO has no field 'speed'"),
     (["train", "--set", "policy_steps=many"], "policy_steps: expected int, got 'many'"),
     (["train", "--set", "policy_steps=0"], "policy_steps is 0"),

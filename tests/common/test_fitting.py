@@ -157,6 +157,31 @@ def test_without_patience_the_last_pass_stands() -> None:
     assert optimiser[0].count == 60 * 4
 
 
+def test_averaged_it_is_the_mean_over_the_passes_of_the_second_half() -> None:
+    """One row per pass, so that a pass is a step: w ← w - 2·rate·(w - 1)."""
+    data = Rows(jnp.ones((1, 1)), jnp.ones(1), jnp.arange(1))
+    model, _, _ = run(data, Passes(5, 1, averaged=True), optimiser=SGD(0.1, momentum=0.0))
+    after = [1 - 0.8**step for step in range(1, 6)]
+    np.testing.assert_allclose(model.weight, [np.mean(after[2:])], rtol=1e-5)
+
+
+def test_averaged_weights_hold_less_of_the_minibatches_noise() -> None:
+    data = linear_rows(256, [1.0, -2.0], noise=1.0)
+    best = np.linalg.lstsq(np.asarray(data.x), np.asarray(data.y), rcond=None)[0]
+
+    def miss(averaged: bool) -> float:
+        plan = Passes(20, 8, averaged=averaged)
+        fits = [run(data, plan, seed=seed)[0].weight for seed in range(10)]
+        return float(np.mean([np.linalg.norm(weight - best) for weight in fits]))
+
+    assert miss(averaged=True) < 0.5 * miss(averaged=False)
+
+
+def test_averaging_and_judging_passes_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="averaged returns a mean over passes"):
+        Passes(held_out=0.1, averaged=True)
+
+
 def test_few_rows_still_leave_one_to_judge_by() -> None:
     """A tenth of five rows is none: a loss over no rows is 0, and would stop at the first pass."""
     plan = Passes(passes=200, batch_size=8, held_out=0.1, patience=20)

@@ -21,6 +21,7 @@ DIM, ROWS, CAPACITY = 2, 10, 16
 ACTIONS = DiscreteActions(3)
 CASES: dict[str, AbstractBonus] = {
     "buffer-normalised": BufferNormalised(),
+    "buffer-maximum": BufferNormalised(quantile=1.0, soft=False),
     "calibrated": CalibratedBonus(),
     "none": NoBonus(),
 }

@@ -12,10 +12,9 @@ import pytest
 from ilfo.common.types import Rollout
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.constant import ConstantCost
-from ilfo.discriminators.mmd import MMD
 from ilfo.discriminators.occupancy import by_age, recorded
 from ilfo.storage import checkpoint
-from tests.helpers.agents import as_steps
+from tests.helpers.agents import as_steps, plain_mmd
 
 DIM, HORIZON, STREAMS = 3, 8, 4
 
@@ -35,18 +34,20 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "state-ball": Case(MMD(16)),
-    "pair-penalised": Case(MMD(16, input="pair", form="penalised", zeta=0.1, step=0.5)),
-    "state-penalised-never-positive": Case(MMD(16, form="penalised", clip_max=0.0), highest=0.0),
-    "pair-ball-feature-map": Case(
-        MMD(16, input="pair", zeta=5.0, clip_min=-0.3), lowest=-0.3, feature_map=first_two
+    "state-ball": Case(plain_mmd(16)),
+    "pair-penalised": Case(plain_mmd(16, input="pair", form="penalised", zeta=0.1, step=0.5)),
+    "state-penalised-never-positive": Case(
+        plain_mmd(16, form="penalised", clip_max=0.0), highest=0.0
     ),
-    "change-whitened": Case(MMD(16, input="change", ridge=0.5, step=0.5)),
-    "state-whitened-feature-map": Case(MMD(16, ridge=2.0), feature_map=first_two),
-    "endings-free": Case(MMD(16, absorbing=False, step=0.5), absorbing=False),
-    "constant": Case(ConstantCost(MMD(16)), highest=0.0),
+    "pair-ball-feature-map": Case(
+        plain_mmd(16, input="pair", zeta=5.0, clip_min=-0.3), lowest=-0.3, feature_map=first_two
+    ),
+    "change-whitened": Case(plain_mmd(16, input="change", ridge=0.5, step=0.5)),
+    "state-whitened-feature-map": Case(plain_mmd(16, ridge=2.0), feature_map=first_two),
+    "endings-free": Case(plain_mmd(16, absorbing=False, step=0.5), absorbing=False),
+    "constant": Case(ConstantCost(plain_mmd(16)), highest=0.0),
     "constant-pair-feature-map": Case(
-        ConstantCost(MMD(16, input="pair")), highest=0.0, feature_map=first_two
+        ConstantCost(plain_mmd(16, input="pair")), highest=0.0, feature_map=first_two
     ),
 }
 

@@ -12,8 +12,8 @@ from ilfo.agents.seeds import one_seed
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 from ilfo.data.sampling import sample
 from ilfo.discriminators.expert_mean import PORTION, mean_features
-from ilfo.discriminators.mmd import ABSORBED, MMD, RUNAWAY
-from tests.helpers.agents import as_steps
+from ilfo.discriminators.mmd import ABSORBED, RUNAWAY
+from tests.helpers.agents import as_steps, plain_mmd
 
 
 def demonstrations(lengths, terminal, dim=2, seed=0):
@@ -85,7 +85,7 @@ def test_the_sample_follows_from_the_generator():
 
 # The mean feature
 
-SPEC = MMD(6)
+SPEC = plain_mmd(6)
 
 
 @cache
@@ -140,7 +140,7 @@ def test_the_mass_of_endings_in_numbers():
     np.testing.assert_array_equal(means[:, RUNAWAY], 0)
 
 
-@pytest.mark.parametrize("spec", [MMD(6, absorbing=False), MMD(6, input="pair")])
+@pytest.mark.parametrize("spec", [plain_mmd(6, absorbing=False), plain_mmd(6, input="pair")])
 def test_the_discriminators_own_rules_apply(spec):
     data, states = demonstrations([4, 7], [True, False]), discriminators(spec)
     np.testing.assert_allclose(

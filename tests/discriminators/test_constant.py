@@ -4,14 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ilfo.discriminators.constant import ConstantCost
-from ilfo.discriminators.mmd import MMD
-from tests.helpers.agents import as_steps
+from tests.helpers.agents import as_steps, plain_mmd
 
 SAMPLE = np.random.default_rng(0).normal(size=(20, 2, 3)).astype(np.float32)
 
 
 def test_every_step_costs_the_same_and_nothing_costs_after_termination():
-    spec = ConstantCost(MMD(8))
+    spec = ConstantCost(plain_mmd(8))
     state = spec.init(as_steps(SAMPLE), None, key=jax.random.key(0))
     features = jax.vmap(state.features)(SAMPLE[:, 0], SAMPLE[:, 1])
     for mean in (features[0], features[1]):
@@ -21,7 +20,7 @@ def test_every_step_costs_the_same_and_nothing_costs_after_termination():
 
 
 def test_policies_are_judged_by_the_features_of_the_wrapped_discriminator():
-    wrapped = MMD(8, input="pair")
+    wrapped = plain_mmd(8, input="pair")
     key = jax.random.key(0)
     own, its = (
         spec.init(as_steps(SAMPLE), None, key=key) for spec in (ConstantCost(wrapped), wrapped)

@@ -8,7 +8,7 @@ import pytest
 from ilfo.common.types import DemonstratedSteps
 from ilfo.discriminators.constant import ConstantCost
 from ilfo.discriminators.floor import FOLDS, Floor, by_leaving_out
-from ilfo.discriminators.mmd import MMD
+from tests.helpers.agents import plain_mmd
 
 HORIZON, NEW = 30, 200
 
@@ -20,10 +20,10 @@ def episodes(count: int, seed: int) -> np.ndarray:
     return (centres + 0.3 * generator.normal(size=(count, HORIZON + 1, 2))).astype(np.float32)
 
 
-def as_steps(states: np.ndarray) -> DemonstratedSteps:
+def as_steps(states: np.ndarray, horizon: int = HORIZON) -> DemonstratedSteps:
     pairs = np.stack([states[:, :-1], states[:, 1:]], 2).reshape(-1, 2, states.shape[-1])
-    elapsed = np.tile(np.arange(HORIZON), len(states)).astype(np.int32)
-    trajectory = np.repeat(np.arange(len(states)), HORIZON).astype(np.int32)
+    elapsed = np.tile(np.arange(horizon), len(states)).astype(np.int32)
+    trajectory = np.repeat(np.arange(len(states)), horizon).astype(np.int32)
     never = jnp.zeros(len(pairs), bool)
     return DemonstratedSteps(
         jnp.asarray(pairs), None, never, jnp.asarray(elapsed), jnp.asarray(trajectory)
@@ -33,7 +33,7 @@ def as_steps(states: np.ndarray) -> DemonstratedSteps:
 @pytest.mark.parametrize("ridge", [None, 1.0])
 @pytest.mark.parametrize("count", [8, 2 * FOLDS + 3])
 def test_new_episodes_of_the_expert_are_as_far_as_the_floor_says(count, ridge):
-    spec = MMD(features=32, bandwidth_quantile=0.5, ridge=ridge)
+    spec = plain_mmd(features=32, bandwidth_quantile=0.5, ridge=ridge)
     ratios = []
     for seed in range(4):
         steps = as_steps(episodes(count, seed))
@@ -58,7 +58,7 @@ def test_more_episodes_lower_the_floor_to_that_of_the_demonstrations():
 
 
 def test_a_single_demonstration_shows_no_floor():
-    spec, steps = MMD(features=8), as_steps(episodes(1, 0))
+    spec, steps = plain_mmd(features=8), as_steps(episodes(1, 0))
     fitted = spec.init(steps, None, key=jax.random.key(0))
     assert float(spec.floor(fitted, steps, HORIZON)(1)) == 0
 
@@ -74,7 +74,7 @@ def test_leaving_out_uses_every_demonstration_once():
 
 def test_an_ending_counts_up_to_the_horizon():
     """Expert episodes that end at different times differ, even if their states do not."""
-    spec = MMD(features=8)
+    spec = plain_mmd(features=8)
     states = np.zeros((4, HORIZON + 1, 2), np.float32) + np.arange(HORIZON + 1)[:, None]
     steps = as_steps(states)
     fitted = spec.init(steps, None, key=jax.random.key(0))
@@ -87,7 +87,7 @@ def test_an_ending_counts_up_to_the_horizon():
 
 def test_the_survival_reference_has_the_floor_of_what_it_wraps():
     steps = as_steps(episodes(3, 0))
-    fitted = MMD(features=8).init(steps, None, key=jax.random.key(0))
-    expected = MMD(features=8).floor(fitted, steps, HORIZON)
-    got = ConstantCost(MMD(features=8)).floor(fitted, steps, HORIZON)
+    fitted = plain_mmd(features=8).init(steps, None, key=jax.random.key(0))
+    expected = plain_mmd(features=8).floor(fitted, steps, HORIZON)
+    got = ConstantCost(plain_mmd(features=8)).floor(fitted, steps, HORIZON)
     assert float(got.scatter) == float(expected.scatter)

@@ -6,14 +6,13 @@ import pytest
 from ilfo.common.types import Normaliser, Rollout
 from ilfo.discriminators.mmd import (
     ABSORBED,
-    MMD,
     RUNAWAY,
     FourierFeatures,
     MMDState,
-    distance_quantile,
+    typical_distance,
 )
 from ilfo.discriminators.occupancy import recorded
-from tests.helpers.agents import as_steps
+from tests.helpers.agents import as_steps, plain_mmd
 
 SCALES = np.array([1.0, 30.0, 0.2])
 
@@ -66,7 +65,7 @@ def judged(kind, x, expert):
 def test_the_distance_of_mean_features_is_the_kernels_mmd(kind):
     size = 20_000
     expert, learner = steps(60), steps(60, seed=1, shift=0.7)
-    state = init(MMD(size, bandwidth_quantile=0.5, input=kind), expert)
+    state = init(plain_mmd(size, bandwidth_quantile=0.5, input=kind), expert)
     difference = all_features(state, learner).mean(0) - all_features(state, expert).mean(0)
 
     z = [judged(kind, x.astype(np.float64), expert) for x in (expert, learner)]
@@ -79,7 +78,7 @@ def test_the_distance_of_mean_features_is_the_kernels_mmd(kind):
 def test_inner_products_are_the_gaussian_kernel():
     size = 20_000
     expert = steps(30)
-    psi = np.asarray(all_features(init(MMD(size, bandwidth_quantile=0.3), expert), expert))
+    psi = np.asarray(all_features(init(plain_mmd(size, bandwidth_quantile=0.3), expert), expert))
     z = standardised(expert[:, 1].astype(np.float64), expert)
     bandwidth = np.quantile(pair_distances(z), 0.3)
     kernel = np.exp(-((z[:, None] - z[None]) ** 2).sum(-1) / (2 * bandwidth**2))
@@ -89,7 +88,7 @@ def test_inner_products_are_the_gaussian_kernel():
 def test_inner_products_of_cauchy_frequencies_are_the_laplace_kernel():
     size = 20_000
     expert = steps(30)
-    spec = MMD(size, bandwidth_quantile=0.3, frequencies="cauchy")
+    spec = plain_mmd(size, bandwidth_quantile=0.3, frequencies="cauchy")
     psi = np.asarray(all_features(init(spec, expert), expert))
     z = standardised(expert[:, 1].astype(np.float64), expert)
     bandwidth = np.quantile(pair_distances(z), 0.3)
@@ -99,8 +98,8 @@ def test_inner_products_of_cauchy_frequencies_are_the_laplace_kernel():
 
 def test_unscaled_states_are_taken_as_they_are():
     expert = steps(30)
-    state = init(MMD(64, bandwidth_quantile=0.3, scaled=False), expert)
-    wide = init(MMD(64, bandwidth_quantile=0.3, scaled=False), 10 * expert)
+    state = init(plain_mmd(64, bandwidth_quantile=0.3, scaled=False), expert)
+    wide = init(plain_mmd(64, bandwidth_quantile=0.3, scaled=False), 10 * expert)
     x = expert[:, 1].astype(np.float64)
     bandwidth = np.quantile(pair_distances(x), 0.3)
     np.testing.assert_allclose(state.psi.frequencies, 10 * wide.psi.frequencies, rtol=1e-3)
@@ -111,17 +110,17 @@ def test_unscaled_states_are_taken_as_they_are():
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_the_bandwidth_is_a_quantile_over_pairs_of_distinct_rows(quantile):
     z = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    actual = distance_quantile(jnp.asarray(z), quantile, key=jax.random.key(0))
+    actual = typical_distance(jnp.asarray(z), quantile, key=jax.random.key(0))
     assert actual == pytest.approx(np.quantile(pair_distances(z), quantile), rel=0.02)
 
 
 def test_two_rows_have_one_distance():
     z = jnp.array([[0.0, 0.0], [3.0, 4.0]])
-    assert distance_quantile(z, 0.1, key=jax.random.key(0)) == 5
+    assert typical_distance(z, 0.1, key=jax.random.key(0)) == 5
 
 
 def test_a_single_row_still_gives_a_usable_bandwidth():
-    actual = distance_quantile(jnp.ones((1, 2)), 0.5, key=jax.random.key(0))
+    actual = typical_distance(jnp.ones((1, 2)), 0.5, key=jax.random.key(0))
     assert jnp.isfinite(actual)
     assert actual > 0
 
@@ -129,20 +128,20 @@ def test_a_single_row_still_gives_a_usable_bandwidth():
 def test_frequencies_are_normal_with_the_inverse_bandwidth():
     sample = np.zeros((2, 2, 1), np.float32)
     sample[1] = 6.0  # scaled: -1 and 1, so the one distance is 2
-    frequencies = init(MMD(20_000), sample).psi.frequencies
+    frequencies = init(plain_mmd(20_000), sample).psi.frequencies
     assert frequencies.std() == pytest.approx(1 / 2, rel=0.03)
     assert (frequencies**4).mean() == pytest.approx(3 / 2**4, rel=0.1)
 
 
 def test_only_the_state_reached_counts_for_input_state():
-    state, one = init(MMD(64), steps(30)), steps(1)[0]
+    state, one = init(plain_mmd(64), steps(30)), steps(1)[0]
     np.testing.assert_array_equal(
         state.features(one[0], one[1]), state.features(one[0] + 5, one[1])
     )
 
 
 def test_both_states_count_for_input_pair():
-    state, one = init(MMD(64, input="pair"), steps(30)), steps(1)[0]
+    state, one = init(plain_mmd(64, input="pair"), steps(30)), steps(1)[0]
     psi = state.features(one[0], one[1])
     assert not np.allclose(psi, state.features(one[0] + 5, one[1]))
     assert not np.allclose(psi, state.features(one[0], one[1] + 5))
@@ -201,7 +200,7 @@ def test_time_after_termination_is_spent_in_its_absorbing_state(name):
     flags, weight, absorbed, runaway = STREAMS[name]
     psi = features_of_four_steps()
     flags = {k: v if k == "elapsed" else np.array(v, bool) for k, v in flags.items()}
-    total, time = MMD(3).total_features(psi, *counted(one_stream(4, **flags)))
+    total, time = plain_mmd(3).total_features(psi, *counted(one_stream(4, **flags)))
     expected = (np.asarray(psi[0]) * np.array(weight)[:, None]).sum(0)
     expected[ABSORBED], expected[RUNAWAY] = absorbed, runaway
     np.testing.assert_allclose(total, expected, rtol=1e-6)
@@ -213,7 +212,9 @@ def test_without_absorbing_states_only_the_steps_count(name):
     flags, weight, _, _ = STREAMS[name]
     psi = features_of_four_steps()
     flags = {k: v if k == "elapsed" else np.array(v, bool) for k, v in flags.items()}
-    total, time = MMD(3, absorbing=False).total_features(psi, *counted(one_stream(4, **flags)))
+    total, time = plain_mmd(3, absorbing=False).total_features(
+        psi, *counted(one_stream(4, **flags))
+    )
     np.testing.assert_allclose(
         total, (np.asarray(psi[0]) * np.array(weight)[:, None]).sum(0), rtol=1e-6
     )
@@ -230,7 +231,7 @@ def test_streams_add_up():
             for a, b in zip(ends, goes_on, strict=True)
         )
     )
-    spec = MMD(3)
+    spec = plain_mmd(3)
     total, time = spec.total_features(jnp.concatenate([psi, 2 * psi]), *counted(both))
     parts = [
         spec.total_features(psi, *counted(ends)),
@@ -261,7 +262,7 @@ DELTA = POLICY - EXPERT  # of length 0.424
 
 @pytest.mark.parametrize("zeta", [0.1, 1.0, 5.0])
 def test_the_ball_form_is_the_maximiser_over_the_ball(zeta):
-    w = fit(MMD(3, form="ball", zeta=zeta), POLICY, EXPERT)
+    w = fit(plain_mmd(3, form="ball", zeta=zeta), POLICY, EXPERT)
     assert np.linalg.norm(w) == pytest.approx(zeta, rel=1e-5)
     others = np.random.default_rng(0).normal(size=(2000, 5))
     radius = np.random.default_rng(1).uniform(size=(2000, 1)) ** 0.2
@@ -272,64 +273,66 @@ def test_the_ball_form_is_the_maximiser_over_the_ball(zeta):
 
 def test_the_penalised_form_is_the_difference_inside_the_ball():
     np.testing.assert_allclose(
-        fit(MMD(3, form="penalised", zeta=1.0), POLICY, EXPERT), DELTA, rtol=1e-6
+        fit(plain_mmd(3, form="penalised", zeta=1.0), POLICY, EXPERT), DELTA, rtol=1e-6
     )
 
 
 def test_the_penalised_form_is_projected_from_outside():
-    w = fit(MMD(3, form="penalised", zeta=0.1), POLICY, EXPERT)
+    w = fit(plain_mmd(3, form="penalised", zeta=0.1), POLICY, EXPERT)
     np.testing.assert_allclose(w, 0.1 * DELTA / np.linalg.norm(DELTA), rtol=1e-5)
 
 
 @pytest.mark.parametrize("form", ["ball", "penalised"])
 def test_a_perfect_imitation_gives_no_discriminator_and_no_nan(form):
-    np.testing.assert_array_equal(fit(MMD(3, form=form), POLICY, POLICY), 0)
+    np.testing.assert_array_equal(fit(plain_mmd(3, form=form), POLICY, POLICY), 0)
 
 
 def test_a_partial_step_averages_with_the_old_solution():
     old = np.array([0.0, 0.0, 0.5, 0.0, -0.5])
-    w = fit(MMD(3, form="penalised", step=0.67), POLICY, EXPERT, old)
+    w = fit(plain_mmd(3, form="penalised", step=0.67), POLICY, EXPERT, old)
     np.testing.assert_allclose(w, 0.33 * old + 0.67 * DELTA, rtol=1e-5)
     unit = DELTA / np.linalg.norm(DELTA)
-    w = fit(MMD(3, form="ball", step=0.25), POLICY, EXPERT, old)
+    w = fit(plain_mmd(3, form="ball", step=0.25), POLICY, EXPERT, old)
     np.testing.assert_allclose(w, 0.75 * old + 0.25 * unit, rtol=1e-5)
 
 
 def test_the_average_is_projected_onto_the_ball():
     old = np.array([0.0, 0.0, 9.0, 0.0, 0.0])  # as from a larger ball
-    w = fit(MMD(3, form="ball", step=0.5), POLICY, EXPERT, old)
+    w = fit(plain_mmd(3, form="ball", step=0.5), POLICY, EXPERT, old)
     average = 0.5 * old + 0.5 * DELTA / np.linalg.norm(DELTA)
     np.testing.assert_allclose(w, average / np.linalg.norm(average), rtol=1e-5)
 
 
 def test_the_exact_step_forgets_the_old_solution():
     old = np.array([0.0, 0.0, 0.5, 0.0, -0.5])
-    np.testing.assert_array_equal(fit(MMD(3), POLICY, EXPERT, old), fit(MMD(3), POLICY, EXPERT))
+    np.testing.assert_array_equal(
+        fit(plain_mmd(3), POLICY, EXPERT, old), fit(plain_mmd(3), POLICY, EXPERT)
+    )
 
 
 def test_the_cost_is_the_clipped_inner_product():
     state = with_weights([1.0, 0.0, 0.0, 0.0, 0.0])
     psi = jnp.zeros((5, 5)).at[:, 0].set(jnp.array([-3.0, -0.5, 0.0, 0.5, 3.0]))
     np.testing.assert_array_equal(state(psi), [-3, -0.5, 0, 0.5, 3])
-    np.testing.assert_array_equal(MMD(3).cost(state, psi), [-1, -0.5, 0, 0.5, 1])
-    np.testing.assert_array_equal(MMD(3, clip_max=0.0).cost(state, psi), [-1, -0.5, 0, 0, 0])
-    spec = MMD(3, clip_min=-2.0, clip_max=0.25)
+    np.testing.assert_array_equal(plain_mmd(3).cost(state, psi), [-1, -0.5, 0, 0.5, 1])
+    np.testing.assert_array_equal(plain_mmd(3, clip_max=0.0).cost(state, psi), [-1, -0.5, 0, 0, 0])
+    spec = plain_mmd(3, clip_min=-2.0, clip_max=0.25)
     np.testing.assert_array_equal(spec.cost(state, psi), [-2, -0.5, 0, 0.25, 0.25])
 
 
 def test_the_cost_after_termination_is_that_of_its_feature():
     state = with_weights([0.0, 0.0, 0.0, -0.4, 3.0])
-    spec = MMD(3)
+    spec = plain_mmd(3)
     for place, cost in zip((ABSORBED, RUNAWAY), spec.ending_costs(state), strict=True):
         assert cost == spec.cost(state, jnp.zeros(5).at[place].set(1.0))
     assert spec.ending_costs(state)[0] == pytest.approx(-0.4)
     assert spec.ending_costs(state)[1] == 1
-    assert MMD(3, absorbing=False).ending_costs(state) == (0, 0)
+    assert plain_mmd(3, absorbing=False).ending_costs(state) == (0, 0)
 
 
 def test_the_cost_is_high_where_the_learner_is_and_the_expert_is_not():
     expert, learner = steps(60), steps(60, seed=1, shift=1.5)
-    spec = MMD(64, bandwidth_quantile=0.5)
+    spec = plain_mmd(64, bandwidth_quantile=0.5)
     state = init(spec, expert)
     psi_expert, psi_learner = all_features(state, expert), all_features(state, learner)
     state = spec.fit(state, psi_learner.mean(0), psi_expert.mean(0))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ilfo.common.types import DemonstratedSteps
-from ilfo.discriminators.mmd import ABSORBED, MMD, TRAJECTORIES, whitening
+from ilfo.discriminators.mmd import ABSORBED, TRAJECTORIES, whitening
+from tests.helpers.agents import plain_mmd
 
 
 def all_features(state, pairs):
@@ -37,8 +38,8 @@ def told_apart(spec, count=40):
 
 
 def test_what_demonstrations_disagree_on_counts_less():
-    other_goals, wrong = told_apart(MMD(128, bandwidth_quantile=0.5))
-    goals_whitened, wrong_whitened = told_apart(MMD(128, bandwidth_quantile=0.5, ridge=0.1))
+    other_goals, wrong = told_apart(plain_mmd(128, bandwidth_quantile=0.5))
+    goals_whitened, wrong_whitened = told_apart(plain_mmd(128, bandwidth_quantile=0.5, ridge=0.1))
     assert goals_whitened < other_goals
     assert wrong_whitened > wrong
     assert wrong_whitened / goals_whitened > 1.3 * wrong / other_goals
@@ -71,7 +72,7 @@ def test_without_a_spread_all_directions_count_alike(count):
 @pytest.mark.parametrize("form", ["ball", "penalised"])
 def test_the_whitened_cost_tells_the_means_apart_by_the_distance(form):
     """Its w lies on the ball, or is the difference itself: f gains ζ‖BΔ‖, or ‖BΔ‖²."""
-    spec, expert = MMD(64, ridge=0.5, form=form, zeta=2.0), trajectories()
+    spec, expert = plain_mmd(64, ridge=0.5, form=form, zeta=2.0), trajectories()
     state = spec.init(expert, None, key=jax.random.key(0))
     own = all_features(state, expert.pairs).mean(0)
     other = all_features(state, expert.pairs + 0.4).mean(0)
@@ -83,7 +84,7 @@ def test_the_whitened_cost_tells_the_means_apart_by_the_distance(form):
 
 def test_endings_cost_as_ever_in_a_whitened_discriminator():
     """By hand: the absorbed share of the difference, over its whole length."""
-    spec, expert = MMD(64, ridge=0.5), trajectories()
+    spec, expert = plain_mmd(64, ridge=0.5), trajectories()
     state = spec.init(expert, None, key=jax.random.key(0))
     own = all_features(state, expert.pairs).mean(0)
     other = 0.6 * all_features(state, expert.pairs + 0.4).mean(0)
@@ -104,6 +105,6 @@ def test_demonstrations_beyond_the_last_one_that_is_looked_at_change_nothing():
 
 def test_a_ridge_that_single_precision_cannot_tell_from_nothing_is_refused():
     with pytest.raises(ValueError, match=r"ridge is 1e-06, but must be at least 0\.001"):
-        MMD(ridge=1e-6)
+        plain_mmd(ridge=1e-6)
     features = jax.random.normal(jax.random.key(0), (40, 256))
     assert jnp.isfinite(whitening(features, jnp.arange(40) % 3, 1e-3)).all()

@@ -23,7 +23,7 @@ from ilfo.experiments.runner import (
     run_seed,
 )
 from ilfo.experiments.scores import stale_note, sweep_rows
-from ilfo.experiments.sweeps.ablations import place_error, record_goal, record_hold, steps_taken
+from ilfo.experiments.sweeps.endings import place_error, record_goal, record_hold, steps_taken
 from ilfo.methods.mobile import MobILE
 from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import MACHINE, STEP, demonstrations, small_spec
@@ -131,8 +131,8 @@ def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
 
 def test_the_table_shows_the_worst_seed_beside_the_expert():
     """Of the committed results: MountainCar in at most 1.25 times the expert's steps."""
-    cells = [cell for cell in find_sweep("ablations") if cell.name == "goal"]
-    _, row, *_ = sweep_rows("ablations", cells, Path(__file__).parents[2] / "results")
+    cells = [cell for cell in find_sweep("endings") if cell.name == "goal"]
+    _, row, *_ = sweep_rows("endings", cells, Path(__file__).parents[2] / "results")
     worst, expert = map(float, row[-2:])
     assert 100 < expert < worst <= 1.25 * expert
 
@@ -153,9 +153,9 @@ def test_a_seed_that_a_cell_does_not_have_is_refused(ran):
 
 def test_unknown_cells_are_named():
     with pytest.raises(ValueError, match=r"unknown cell 'none'.*cartpole"):
-        find_cells("ablations", ["none"])
-    assert [cell.name for cell in find_cells("ablations", ["goal"])] == ["goal"]
-    assert find_cells("ablations", []) == list(find_sweep("ablations"))
+        find_cells("endings", ["none"])
+    assert [cell.name for cell in find_cells("endings", ["goal"])] == ["goal"]
+    assert find_cells("endings", []) == list(find_sweep("endings"))
 
 
 def test_unknown_sweep_is_named():
@@ -173,28 +173,32 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
     cells = find_sweep("tasks")
     seeds = {cell.name: cell.spec.seeds for cell in cells}
     few = lambda task: 1 if task == "walker2d" else 2
-    expected = {f"{task}{kind}": 5 for kind in ("", "-no-bonus", "-constant") for task in TASKS}
-    others = ("-paper", "-authors", "-general")
-    expected |= {f"{task}{kind}": few(task) for kind in others for task in TASKS}
-    expected |= {"walker2d-long": 5}
+    expected = {f"{task}{kind}": 10 for kind in ("", "-none", "-no-bonus") for task in TASKS}
+    expected |= {f"{task}{kind}": few(task) for kind in ("-paper", "-authors") for task in TASKS}
     assert list(seeds.items()) == list(expected.items())
     for cell in cells:
         settings = cell.spec.settings()
         iterations = cell.spec.budget // (settings.streams * find_task(cell.spec.task).horizon)
-        assert iterations >= 10 * cell.every
+        assert iterations >= 5 * cell.every
+        tuned_on = range(100, 200)
+        if settings.inference is not None:
+            assert not set(cell.seeds) & (set(range(10)) | set(tuned_on))
 
 
-def test_mobile_and_the_baselines_have_equal_budgets():
-    """The same task, demonstrations, seeds and online budget in every cell of a task."""
+def test_methods_of_a_kind_have_equal_budgets():
+    """Those that infer actions, and those that match distributions; all the same demonstrations."""
     specs = {cell.name: cell.spec for cell in find_sweep("methods")}
-    for task in ("cartpole", "reacher", "cartpole-stochastic", "hopper", "walker2d"):
-        mobile = specs[task]
+    for task in TASKS:
+        mobile, bco = specs[task], specs[f"{task}-bco"]
         assert (mobile.method, mobile.preset, mobile.changes) == ("mobile", "default", ())
-        for method in ("bc", "bco", "gail", "gaifo", "constant"):
-            baseline = specs[f"{task}-{method}"]
-            assert baseline.budget == (None if method == "bc" else mobile.budget)
-            for name in ("task", "trajectories", "seeds", "first_seed"):
-                assert getattr(baseline, name) == getattr(mobile, name)
+        for name in ("task", "trajectories", "budget", "seeds", "first_seed"):
+            assert getattr(bco, name) == getattr(mobile, name)
+        matching = [specs[f"{task}-{method}"] for method in ("gail", "gaifo", "constant")]
+        assert len({each.budget for each in matching}) == 1
+        assert matching[0].budget >= specs[f"{task}-none"].budget
+        assert specs[f"{task}-bc"].budget is None
+        for each in matching:
+            assert (each.task, each.trajectories) == (task, mobile.trajectories)
 
 
 def test_the_sweep_of_methods_reads_mobile_where_the_sweep_of_tasks_keeps_it(tmp_path):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ilfo.common.types import DemonstratedSteps
+from ilfo.discriminators.mmd import MMD
 from ilfo.environments.tasks import find_task
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.runs.spec import RunSpec, apply_change
@@ -23,8 +24,22 @@ STEP = 2 * HORIZON
 """Online samples of one iteration."""
 MACHINE = {"threads": 1, "devices": 1}
 
-AVERAGING = 0.5
-CHANGES = (
+PLAIN = (
+    "inference=none",
+    "floor=false",
+    "balanced=false",
+    "bonus.quantile=1.0",
+    "bonus.soft=false",
+    "dynamics.scaled=false",
+    "paired=false",
+    "discriminator.bandwidth_quantile=0.1",
+    "discriminator.scales=1",
+    "discriminator.input=state",
+    "discriminator.ridge=none",
+    "discriminator.step=1.0",
+)
+"""The paper's algorithm, without what is ours."""
+SMALL = (
     "dynamics.width=8",
     "dynamics.depth=1",
     "dynamics.plan.passes=1",
@@ -40,9 +55,15 @@ CHANGES = (
     "streams=2",
     "imagined_streams=4",
     "buffer_horizons=4",
-    f"averaging={AVERAGING}",
 )
+CHANGES = (*PLAIN, *SMALL)
 SETTINGS: MobILESettings = functools.reduce(apply_change, CHANGES, MobILESettings())
+
+
+def plain_mmd(features: int = 256, **fields) -> MMD:
+    """The paper's discriminator, without what is ours, but for these fields."""
+    plain = {"bandwidth_quantile": 0.1, "scales": 1, "input": "state", "ridge": None, "step": 1.0}
+    return MMD(features, **plain | fields)
 
 
 def as_steps(pairs, trajectories: int = 2) -> DemonstratedSteps:

@@ -20,15 +20,15 @@ from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
-from ilfo.methods.inference import Inferred, explained, verdict
+from ilfo.methods.inference import Inference, Inferred, Verdict, explained, verdict
 from ilfo.methods.mobile import MobILE, MobILESettings, exploring
-from ilfo.methods.presets import find_settings
 from ilfo.runs.spec import apply_change
-from tests.helpers.agents import CHANGES, STEP, bits, demonstrations, small_agent
+from tests.helpers import agents as helpers
+from tests.helpers.agents import STEP, bits, demonstrations, small_agent
 
 ACTIONS = BoxActions((-1.0, -1.0), (1.0, 1.0), (2,))
 SMALL = (
-    *(change for change in CHANGES if "averaging" not in change),
+    *helpers.SMALL,
     "inference.inverse.members=2",
     "inference.inverse.member.width=8",
     "inference.inverse.member.depth=1",
@@ -36,11 +36,11 @@ SMALL = (
     "inference.cloning.plan.passes=1",
     f"inference.explore={STEP}",
 )
-SETTINGS: MobILESettings = functools.reduce(apply_change, SMALL, find_settings("anywhere"))
+SETTINGS: MobILESettings = functools.reduce(apply_change, SMALL, MobILESettings())
 
 
 def pool(streams: int) -> Pooled:
-    return Pooled.of_none(3).joined_by(jnp.ones(3), jnp.ones(()), streams, 0.5)
+    return Pooled.of_none(3).joined_by(jnp.ones(3), jnp.ones(()), jnp.zeros(streams), 0.5)
 
 
 def judged(policy_mmd: float, clone_mmd: float, scatter: float, streams: int = 1):
@@ -57,6 +57,43 @@ def test_a_clone_is_worse_only_beyond_the_noise():
     assert not bool(judged(0.3, 0.2, scatter=0.0).worse)
     assert not bool(judged(0.2, 0.3, scatter=0.03).worse)  # 0.09 < 0.04 + 0.03 · 2
     assert bool(judged(0.2, 0.3, scatter=0.03, streams=4).worse)  # 0.09 > 0.04 + 0.03 / 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "untrained", "decision"),
+    [
+        ({}, False, (False, 0.5)),
+        ({}, True, (True, 2.0)),
+        ({"judged": False}, False, (True, 2.0)),
+        ({"start": False}, True, (False, 2.0)),
+        ({"pull": 0.0}, False, (False, 0.0)),
+    ],
+)
+def test_what_follows_from_a_bad_verdict(fields, untrained, decision):
+    spec = Inference(**{"pull": 2.0} | fields)
+    bad = Verdict(worse=jnp.array(True), belief=jnp.array(0.25))
+    assert tuple(map(float, spec.decide(bad, jnp.array(untrained)))) == decision
+
+
+def one_demonstration(policy_mmd: float, clone_mmd: float, apart: float):
+    """With two streams each, whose own distances differ from the pooled one by `apart`."""
+    floor = Floor(jnp.asarray(0.0), jnp.asarray(1.0))
+
+    def pools(mmd):
+        streams = jnp.sqrt(jnp.asarray([mmd**2 + apart, mmd**2 + apart]))
+        return Pooled.of_none(3).joined_by(jnp.ones(3), jnp.ones(()), streams, 0.5)
+
+    distances = (jnp.asarray(policy_mmd), jnp.asarray(clone_mmd))
+    return verdict(pools(policy_mmd), distances[0], pools(clone_mmd), distances[1], floor)
+
+
+def test_with_one_demonstration_the_clone_has_to_be_nearer_than_noise_explains():
+    """The variance of a stream is apart · 2, of a mean of two apart, of both together 2 · apart."""
+    assert bool(one_demonstration(0.3, 0.3, apart=0.01).worse)
+    assert bool(one_demonstration(0.3, 0.29, apart=0.01).worse)  # 0.0841 > 0.09 - 0.02
+    assert not bool(one_demonstration(0.3, 0.25, apart=0.01).worse)  # 0.0625 < 0.07
+    assert float(one_demonstration(0.3, 0.3, apart=0.01).belief) == pytest.approx(7 / 9, rel=1e-4)
+    assert float(one_demonstration(0.3, 0.3, apart=1.0).belief) == 0
 
 
 def test_the_pull_weakens_as_the_clone_gets_worse():
@@ -230,12 +267,9 @@ def test_a_feature_of_the_state_switches_inference_off():
     assert len(agent.state.pools) == 1
 
 
-def test_inference_needs_a_stream_for_the_clone_and_the_floor():
-    for change in ({"streams": 1}, {"floor": False}):
-        with pytest.raises(ValueError, match="inference needs the noise floor and a second stream"):
-            replace(SETTINGS, **change)
-    with pytest.raises(ValueError, match="averaging selects from means"):
-        replace(SETTINGS, averaging=0.5)
+def test_inference_needs_a_stream_for_the_clone():
+    with pytest.raises(ValueError, match="inference needs a second stream"):
+        replace(SETTINGS, streams=1)
 
 
 def test_sizes_that_are_left_open_follow_from_the_horizon(learned):
@@ -252,12 +286,3 @@ def test_sizes_that_are_left_open_follow_from_the_horizon(learned):
         400: (16, 32, 1 - 5 / 400),
         1000: (16, 32, 1 - 5 / 1000),
     }
-
-
-def test_without_inference_and_floor_it_is_the_papers_algorithm():
-    assert MobILESettings().inference is None
-    assert not MobILESettings().floor
-    for name in ("paper", "authors"):
-        settings = find_settings(name, task=find_task("hopper"))
-        assert settings.inference is None
-        assert not settings.floor

@@ -16,7 +16,6 @@ from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.common.types import DemonstratedSteps, Expert, Rollout
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.discriminators.constant import ConstantCost
-from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.bonus import (
     AbstractBonus,
     BufferNormalised,
@@ -36,7 +35,6 @@ from ilfo.planners.ppo import PPO
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import collect
 from tests.helpers.agents import (
-    AVERAGING,
     HORIZON,
     SEEDS,
     SETTINGS,
@@ -44,6 +42,7 @@ from tests.helpers.agents import (
     Scrambled,
     bits,
     demonstrations,
+    plain_mmd,
     small_agent,
 )
 
@@ -95,7 +94,7 @@ class ScaledBonus(AbstractBonus):
     factor: jax.Array
 
     def fit(self, model, buffer):
-        return FittedBonus(BufferNormalised().fit(model, buffer).limit / self.factor)
+        return FittedBonus(BufferNormalised(1.0).fit(model, buffer).limit / self.factor)
 
 
 class Inputs(NamedTuple):
@@ -236,6 +235,16 @@ def test_the_cost_weighs_discriminator_against_bonus(trained, inputs):
     assert np.abs(imitate.cost).max() <= 1
 
 
+def test_balanced_the_bonus_varies_as_much_as_the_discriminators_cost(trained, inputs):
+    _, imitate, _ = judged(trained, inputs, weight=0.0)
+    _, mixed, log = judged(trained, inputs, weight=0.3, balanced=True)
+    valid = np.asarray(mixed.rollout.valid)
+    away, reward = np.asarray(imitate.cost), np.asarray(mixed.bonus)
+    np.testing.assert_allclose(reward[valid].std(), 0.3 * away[valid].std(), rtol=1e-4)
+    np.testing.assert_allclose(mixed.cost, 0.7 * away - reward, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(log["bonus"], BONUSES[valid].mean(), rtol=1e-5)
+
+
 def test_the_discriminator_stays_where_it_is_not_refitted(trained, inputs):
     before = inputs[1][0].state.discriminator
     kept, _, _ = judged(trained, inputs, refit=False)
@@ -257,27 +266,16 @@ def test_borrowed_starts_do_not_count_as_the_policys_own(trained, inputs):
 # The policy that is returned -------------------------------------------------------------------
 
 
-def running_means(values):
-    """As `averaging` has them: the newest counts AVERAGING, the mean before it the rest."""
-    means = [values[0]]
-    for value in values[1:]:
-        means.append((1 - AVERAGING) * means[-1] + AVERAGING * value)
-    return np.stack(means)
-
-
-def test_the_chosen_mean_of_policies_had_the_smallest_mean_mmd(trained):
+def test_the_chosen_policy_had_the_smallest_mmd(trained):
     chosen = trained.agent.state.chosen
-    mmd = running_means([log["mmd"] for log in trained.logs])
+    mmd = np.stack([log["mmd"] for log in trained.logs])
     best = mmd.argmin(0)
     assert len(set(best.tolist())) > 1, "pick other seeds: the test must tell iterations apart"
     np.testing.assert_array_equal(chosen.iteration, best)
     np.testing.assert_allclose(chosen.value, mmd.min(0), rtol=1e-5)
-    weight = lambda policy: np.asarray(policy.network.layers[-1].weight)
-    acted = running_means([weight(state.policy) for state in trained.states[: len(mmd)]])
     for seed, iteration in enumerate(best):
-        np.testing.assert_allclose(
-            weight(trained.agent.policy(seed)), acted[iteration, seed], rtol=1e-5, atol=1e-8
-        )
+        acted = one_seed(trained.states[iteration].policy, seed)
+        assert bits(trained.agent.policy(seed)) == bits(acted)
     assert trained.agent.best_seed == mmd.min(0).argmin()
     assert bits(trained.agent.policy()) == bits(trained.agent.policy(trained.agent.best_seed))
 
@@ -329,16 +327,16 @@ COMBINATIONS = {
     "gp": ({"dynamics": GPDynamics(RandomFourier(4), capacity=50)}, DiscreteActions(2), None),
     "tabular": ({"dynamics": TabularDynamics()}, DiscreteActions(2), None),
     "feature map": ({}, DiscreteActions(3), first_two),
-    "pairs, feature map": ({"discriminator": MMD(features=8, input="pair")}, BOX, first_two),
+    "pairs, feature map": ({"discriminator": plain_mmd(features=8, input="pair")}, BOX, first_two),
     "survival, no bonus": (
-        {"discriminator": ConstantCost(MMD(features=8)), "bonus": NoBonus()},
+        {"discriminator": ConstantCost(plain_mmd(features=8)), "bonus": NoBonus()},
         DiscreteActions(2),
         None,
     ),
     "stochastic, cold, penalised": (
         {
             "dynamics": replace(SETTINGS.dynamics, stochastic=True, warm_start=False),
-            "discriminator": MMD(features=8, form="penalised", step=0.5, absorbing=False),
+            "discriminator": plain_mmd(features=8, form="penalised", step=0.5, absorbing=False),
             "refit": False,
         },
         DiscreteActions(2),

@@ -6,6 +6,7 @@ import pytest
 
 from ilfo.cli.settings_table import differences
 from ilfo.common.fitting import SGD, Adam
+from ilfo.dynamics.bonus import BufferNormalised
 from ilfo.dynamics.termination import KnownTermination, LearnedTermination
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.methods import METHODS
@@ -19,16 +20,25 @@ from ilfo.runs.spec import RunSpec
 def test_every_task_has_every_preset(name, task):
     settings = find_settings(name, task=task)
     assert isinstance(settings, MobILESettings)
-    if name == "general":
-        assert isinstance(settings.termination, LearnedTermination)
-    else:
-        assert settings.termination == KnownTermination(task.terminal)
+    assert settings.termination == KnownTermination(task.terminal)
 
 
-def test_general_knows_nothing_of_the_task_and_is_what_unknown_environments_get():
-    known = {repr(find_settings("general", task=task)) for task in (*TASKS.values(), None)}
-    assert known == {repr(MobILESettings())}
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+def test_the_default_is_one_for_all_and_a_task_adds_its_ending_only(task):
+    settings = find_settings("default", task=task)
+    assert replace(settings, termination=LearnedTermination()) == MobILESettings()
     assert find_settings("default") == MobILESettings()
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+@pytest.mark.parametrize("name", ["paper", "authors"])
+def test_the_papers_presets_have_nothing_of_ours(name, task):
+    settings = find_settings(name, task=task)
+    assert settings.inference is None
+    assert {settings.floor, settings.paired, settings.balanced} == {False}
+    assert not settings.dynamics.scaled
+    assert settings.bonus == BufferNormalised(quantile=1.0, soft=False)
+    assert settings.discriminator.ridge is None
 
 
 @pytest.mark.parametrize("name", ["paper", "authors"])
@@ -36,13 +46,13 @@ def test_the_papers_presets_are_for_its_tasks_only(name):
     with pytest.raises(ValueError, match=f"no preset '{name}' for an unknown environment"):
         find_settings(name)
     seventh = replace(find_task("cartpole"), name="seventh")
-    with pytest.raises(ValueError, match=f"no preset '{name}' for seventh; there are: default, ge"):
+    with pytest.raises(ValueError, match=f"no preset '{name}' for seventh; there are: default$"):
         find_settings(name, task=seventh)
 
 
-def test_a_task_without_rows_of_its_own_has_the_general_settings_and_its_known_ending():
+def test_a_task_without_rows_of_its_own_has_the_default_and_its_known_ending():
     seventh = replace(find_task("cartpole"), name="seventh")
-    assert set(presets_of("mobile", seventh)) == {"default", "general", "anywhere"}
+    assert set(presets_of("mobile", seventh)) == {"default"}
     known = replace(MobILESettings(), termination=KnownTermination(seventh.terminal))
     assert find_settings("default", task=seventh) == known
     for method, kind in METHODS.items():
@@ -124,5 +134,5 @@ def test_an_order_takes_its_preset():
     order = RunSpec(task="hopper", preset="paper", changes=("weight=0",))
     assert order.settings().weight == 0
     assert order.settings().streams == 8
-    with pytest.raises(ValueError, match=r"no preset 'best'.*general, anywhere, paper, authors"):
+    with pytest.raises(ValueError, match=r"no preset 'best'.*default, paper, authors"):
         RunSpec(task="hopper", preset="best").settings()

@@ -167,7 +167,9 @@ DEMONSTRATED = [[-1.0, 0.0], [-1.0, 1.0]]
 )
 def test_some_starts_are_borrowed_never_all(count, share, borrowed):
     buffer = remembered([], RESETS)
-    starts, own = draw_starts(buffer, expert(*DEMONSTRATED), count, share, key=jax.random.key(0))
+    starts, own = draw_starts(
+        buffer, expert(*DEMONSTRATED), count, share, False, key=jax.random.key(0)
+    )
     assert own.tolist() == [True] * (count - borrowed) + [False] * borrowed
     rows = starts.tolist()
     assert [row in RESETS for row in rows] == own.tolist()
@@ -175,14 +177,15 @@ def test_some_starts_are_borrowed_never_all(count, share, borrowed):
 
 
 def test_without_demonstrated_states_none_is_borrowed():
-    starts, own = draw_starts(remembered([], RESETS), expert(), 10, 0.9, key=jax.random.key(0))
+    key = jax.random.key(0)
+    starts, own = draw_starts(remembered([], RESETS), expert(), 10, 0.9, False, key=key)
     assert own.all()
     assert all(row in RESETS for row in starts.tolist())
 
 
 def test_every_start_can_be_drawn_and_the_key_decides():
     draw = lambda seed: draw_starts(
-        remembered([], RESETS), expert(*DEMONSTRATED), 100, 0.5, key=jax.random.key(seed)
+        remembered([], RESETS), expert(*DEMONSTRATED), 100, 0.5, False, key=jax.random.key(seed)
     )
     starts, _ = draw(0)
     counts = [starts.tolist().count(row) for row in RESETS + DEMONSTRATED]
@@ -190,3 +193,26 @@ def test_every_start_can_be_drawn_and_the_key_decides():
     np.testing.assert_allclose(counts, [50 / 3] * 3 + [25] * 2, atol=14)
     assert eqx.tree_equal(draw(0), draw(0))
     assert not eqx.tree_equal(draw(0), draw(1))
+
+
+def test_paired_the_discriminator_sees_what_begins_where_demonstrations_began():
+    """Of DEMONSTRATED, which is one trajectory, the first state is where it began."""
+    key = jax.random.key(0)
+    starts, judged = draw_starts(
+        remembered([], RESETS), expert(*DEMONSTRATED), 10, 0.2, True, key=key
+    )
+    assert judged.tolist() == [True] * 4 + [False] * 6
+    rows = starts.tolist()
+    assert rows[:4] == [DEMONSTRATED[0]] * 4
+    assert all(row in RESETS for row in rows[4:8])
+    assert all(row in DEMONSTRATED for row in rows[8:])
+
+
+def test_paired_without_any_first_state_it_sees_what_begins_at_resets():
+    later = expert(*DEMONSTRATED)
+    later = eqx.tree_at(lambda e: e.steps.elapsed, later, later.steps.elapsed + 7)
+    starts, judged = draw_starts(
+        remembered([], RESETS), later, 10, 0.2, True, key=jax.random.key(0)
+    )
+    assert judged.tolist() == [True] * 8 + [False] * 2
+    assert all(row in RESETS for row in starts.tolist()[:8])

@@ -220,7 +220,16 @@ class Agent:
         self.seconds["compile"] += compiled - collected
         self.seconds["improve"] += time.perf_counter() - compiled
         log = {name: value for name, value in log.items() if not name.startswith("finite_")}
+        if "mmd" in log:  # a method that pools rollouts knows of how many its estimate is
+            log = {"mmd_floor": self.noise_floor()} | log
         return log | {"iteration": self.iteration, "online_samples": self.online_samples}
+
+    def noise_floor(self) -> np.ndarray:
+        """Of each seed: the distance that as many episodes of the expert as an iteration has
+        rollouts would have from the demonstrations."""
+        assert self._expert is not None
+        floor = jax.tree.map(np.asarray, self._expert.floor)
+        return np.sqrt(floor.scatter * (1 / self.settings.streams + 1 / floor.demonstrations))
 
     def interact(self) -> Any:
         """The experience of one iteration; arrays have the axis of seeds."""

@@ -78,7 +78,6 @@ def prepare_expert(agent: "Agent") -> Expert:
     if name is not None:
         spec, states = getattr(agent.settings, name), getattr(agent.state, name)
         means = mean_features(agent.demonstrations, spec, states, problem.horizon)
-        if getattr(agent.settings, "floor", False):  # only MobILE has that setting
-            own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.horizon)
-            floor = compiled(eqx.filter_vmap(own_distance), states)(states)
+        own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.horizon)
+        floor = compiled(eqx.filter_vmap(own_distance), states)(states)
     return Expert(means, steps, problem.feature_map is None, floor)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ilfo.common.pytrees import where
-from ilfo.common.types import Normaliser, Rollout
+from ilfo.common.types import Rollout
 from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.occupancy import by_age
 from ilfo.policies.base import AbstractPolicy
@@ -43,40 +43,6 @@ class Choice(eqx.Module):
         return where(tied, newest, eqx.tree_at(lambda c: c.value, self, smallest))
 
 
-class Average(eqx.Module):
-    """The mean of the policies that have acted, weight by weight, and of what was measured of them.
-
-    Presumably this works because TRPO's steps are short; that was not tested.
-    """
-
-    policy: AbstractPolicy
-    value: Float[Array, ""]
-    count: Int[Array, ""]
-
-    @staticmethod
-    def of_none(policy: AbstractPolicy) -> "Average":
-        """Before any policy has acted; `policy` only says what kind they are of."""
-        return Average(policy, jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32))
-
-    def joined_by(self, policy: AbstractPolicy, value: Array, share: float) -> "Average":
-        """With one more policy, which has that share; all count the same until there are 1/share
-        of them. The scales of the states are the newest policy's."""
-        count = self.count + 1
-        new_share = jnp.maximum(share, 1 / count)
-        is_normaliser = lambda node: isinstance(node, Normaliser)
-
-        def mean(old, new):
-            return (1 - new_share) * old + new_share * new if eqx.is_inexact_array(new) else new
-
-        averaged = jax.tree.map(
-            lambda old, new: new if is_normaliser(new) else mean(old, new),
-            self.policy,
-            policy,
-            is_leaf=is_normaliser,
-        )
-        return Average(averaged, mean(self.value, value), count)
-
-
 class Pooled(eqx.Module):
     """Features of a policy's real states, pooled over the last iterations: each iteration before
     the newest counts `keep` times as much as the one after it."""
@@ -87,22 +53,35 @@ class Pooled(eqx.Module):
     weight: Float[Array, ""]
     squares: Float[Array, ""]
     """Sums of the streams' weights and of their squares."""
+    apart: Float[Array, ""]
+    """Weighted sum of the streams' own squared distances from the expert."""
 
     @staticmethod
     def of_none(size: int) -> "Pooled":
         zero = jnp.zeros(())
-        return Pooled(jnp.zeros(size), zero, zero, zero)
+        return Pooled(jnp.zeros(size), zero, zero, zero, zero)
 
     def joined_by(
-        self, total: Float[Array, " D"], time: Float[Array, ""], streams: int, keep: float
+        self,
+        total: Float[Array, " D"],
+        time: Float[Array, ""],
+        distances: Float[Array, " n"],
+        keep: float,
     ) -> "Pooled":
-        """With the features of new streams."""
+        """With the features of n new streams, each at its own distance from the expert."""
         return Pooled(
             keep * self.total + total,
             keep * self.time + time,
-            keep * self.weight + streams,
-            keep**2 * self.squares + streams,
+            keep * self.weight + distances.size,
+            keep**2 * self.squares + distances.size,
+            keep * self.apart + (distances**2).sum(),
         )
+
+    def scatter(self, distance: Float[Array, ""]) -> Float[Array, ""]:
+        """The variance of a stream's mean features, summed over the features, if the pooled ones
+        are at this distance from the expert; 0 if there is but one stream."""
+        within = self.apart / jnp.maximum(self.weight, 1e-9) - distance**2
+        return jnp.maximum(within, 0.0) / jnp.maximum(1 - 1 / self.episodes, 1 / 3)
 
     @property
     def mean(self) -> Float[Array, " D"]:

@@ -227,6 +227,7 @@ def show(summary: dict[str, Any], out: Path) -> None:
         "stochastic return",
         "stochastic score",
         "chosen at sample" if online else "chosen at pass",
+        *(("MMD", "its floor") if online else ()),
         title=f"{summary['method']} on {summary['env']}",
     )
     for seed in summary["seeds"]:
@@ -237,6 +238,7 @@ def show(summary: dict[str, Any], out: Path) -> None:
             number(seed["stochastic_return"], 1),
             number(seed["stochastic_score"]),
             str(seed["chosen_at" if online else "chosen_iteration"]),
+            *((number(seed.get("chosen_mmd")), number(seed.get("mmd_floor"))) if online else ()),
         )
     mean, seconds = summary["mean"], summary["seconds"]
     for rule, scores in _alternatives(summary).items():

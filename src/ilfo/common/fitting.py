@@ -87,6 +87,9 @@ class Passes(eqx.Module):
     patience: int = 0
     """Stop after this many passes without a lower held-out loss and return to the best pass;
     0 never stops early."""
+    averaged: bool = False
+    """Return the mean of the weights after each pass of the second half, not those after the last:
+    minibatches then leave less noise in them."""
 
     def __post_init__(self):
         require_at_least(self, 1, "passes", "batch_size")
@@ -97,6 +100,11 @@ class Passes(eqx.Module):
             raise ValueError(
                 f"patience={self.patience} needs a held-out loss, but held_out={self.held_out}; "
                 "set held_out to a share in (0, 1), or patience to 0"
+            )
+        if self.averaged and self.held_out:
+            raise ValueError(
+                "averaged returns a mean over passes and held_out judges single ones; use one of "
+                "them: averaged=False, or held_out=0"
             )
 
 
@@ -180,6 +188,15 @@ def fit(
         return carry, values.mean()
 
     start = (params, optimiser_state)
+    if plan.averaged:
+
+        def kept_pass(carry, shuffle):
+            carry, value = one_pass(carry, shuffle)
+            return carry, (value, carry[0])
+
+        (_, optimiser_state), (values, after) = jax.lax.scan(kept_pass, start, per_pass)
+        params = jax.tree.map(lambda x: x[plan.passes // 2 :].mean(0), after)
+        return eqx.combine(params, static), optimiser_state, values[-1]
     if not plan.held_out:
         (params, optimiser_state), values = jax.lax.scan(one_pass, start, per_pass)
         return eqx.combine(params, static), optimiser_state, values[-1]

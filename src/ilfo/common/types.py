@@ -116,7 +116,8 @@ class Expert(eqx.Module):
     shows_states: bool = eqx.field(static=True, default=True)
     """False where the demonstrations hold a feature h(s) instead of the state."""
     floor: Any = None
-    """The expert's distance from itself (`ilfo.discriminators.Floor`); None where no one asks."""
+    """The expert's distance from itself (`ilfo.discriminators.Floor`); None for a method without a
+    discriminator."""
 
 
 NEGLIGIBLE = 1e-6

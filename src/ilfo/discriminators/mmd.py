@@ -130,25 +130,29 @@ class MMD(AbstractDiscriminator):
 
     features: int = 256
     """Number of random Fourier features; the kernel's error is about 1/√features."""
-    bandwidth_quantile: float = 0.1
-    """The bandwidth is this quantile of the distances between scaled expert states. Where an expert
-    rests, a small one is tiny, and a random policy looks nearer than a good imitator."""
+    bandwidth_quantile: float | None = None
+    """The largest bandwidth is this quantile of the distances between the expert's scaled steps;
+    None for their root mean square. Where an expert rests, most distances are tiny: a quantile of
+    them is a bandwidth at which a good imitator looks as far away as a random policy."""
+    scales: int = 3
+    """Number of bandwidths that share the features, each half of the one before: a wide one tells
+    states apart that are far from each other, a narrow one those that are near."""
     frequencies: Literal["gaussian", "cauchy", "uniform"] = "gaussian"
     """Distribution of Ω: Gaussian for the RBF kernel; Cauchy for the Laplace kernel, which covers
     coarse and fine scales; uniform on [0, 1) as in the released code."""
     scaled: bool = True
     """Scale states by the expert's standard deviations; otherwise use them unscaled."""
-    input: Input = "state"
+    input: Input = "change"
     """What the features see of a step: the next state (`state`), the state and the next state
     (`pair`), or the next state and the change of state, which has its own scale (`change`)."""
-    ridge: float | None = None
+    ridge: float | None = 1.0
     """Whiten differences by the covariance between demonstrations plus this ridge: a larger ridge
     whitens less. None does not whiten."""
     form: Literal["ball", "penalised"] = "ball"
     """Maximise over the ball of radius zeta, or solve the paper's penalised problem."""
     zeta: float = 1.0
     """Radius of the ball."""
-    step: float = 1.0
+    step: float = 0.33
     """Weight of the new solution in w: 1 is the exact update, a smaller value averages."""
     clip_min: float = -1.0
     """Lower bound of the cost."""
@@ -162,8 +166,10 @@ class MMD(AbstractDiscriminator):
         require_positive(self, "zeta", "step")
         if self.ridge is not None:
             require_at_least(self, 1e-3, "ridge")  # smaller is 0 in single precision
-        require_share(self, "step", "bandwidth_quantile")
-        require_at_least(self, 1, "features")
+        require_share(self, "step")
+        if self.bandwidth_quantile is not None:
+            require_share(self, "bandwidth_quantile")
+        require_at_least(self, 1, "features", "scales")
         if self.clip_min >= self.clip_max:
             raise ValueError(
                 f"clip_min is {self.clip_min}, but must be below clip_max, which is {self.clip_max}"
@@ -183,10 +189,11 @@ class MMD(AbstractDiscriminator):
             normaliser = Normaliser.fit(sample.after, sample.weight)
             changes = Normaliser.fit(sample.after - sample.before, sample.weight)
         z = scaled_input(self.input, normaliser, changes, sample.before, sample.after)
-        bandwidth = distance_quantile(z, self.bandwidth_quantile, key=pair_key)
-        shape = (self.features, z.shape[1])
+        bandwidth = typical_distance(z, self.bandwidth_quantile, key=pair_key)
+        frequencies = _DRAW[self.frequencies](frequency_key, (self.features, z.shape[1]))
+        finer = 2.0 ** (jnp.arange(self.features) % self.scales)
         psi = FourierFeatures(
-            _DRAW[self.frequencies](frequency_key, shape) / bandwidth,
+            frequencies * finer[:, None] / bandwidth,
             jax.random.uniform(phase_key, (self.features,), maxval=2 * jnp.pi),
             normaliser,
             changes,
@@ -295,14 +302,15 @@ def whitening_of(
     return matrix / safe_norm((features @ matrix.T).ravel()) * jnp.sqrt(len(features))
 
 
-def distance_quantile(
-    z: Float[Array, "n I"], quantile: float, *, key: Array, pairs: int = 100_000
+def typical_distance(
+    z: Float[Array, "n I"], quantile: float | None, *, key: Array, pairs: int = 100_000
 ) -> Float[Array, ""]:
-    """Quantile of the distances of random pairs of distinct rows.
-
-    Equal rows do not count: an expert at rest says nothing about scales.
-    """
+    """Quantile of the distances of random pairs of distinct rows, where equal ones do not count; or
+    the root mean square of the distances of all pairs."""
     n = z.shape[0]
+    if quantile is None:
+        squared = 2 * z.var(0).sum() * n / max(n - 1, 1)  # over all pairs
+        return jnp.where(squared > 0, jnp.sqrt(squared), 1.0)
     first_key, second_key = jax.random.split(key)
     first = jax.random.randint(first_key, (pairs,), 0, n)
     second = (first + jax.random.randint(second_key, (pairs,), 1, max(n, 2))) % n

@@ -1,10 +1,12 @@
 """Ensemble of MLPs on normalised state differences (paper, section 'Practical Instantiation').
 
     h_θ(s, a) = s + μ_Δ + σ_Δ · MLP_θ((s - μ_s)/σ_s, (a - μ_a)/σ_a)
-    δ(s, a)   = max over pairs of members ‖h_θi(s, a) - h_θj(s, a)‖₂
+    δ(s, a)   = max over pairs of members ‖(h_θi(s, a) - h_θj(s, a))/σ_Δ‖₂
 
-Means and standard deviations are recomputed from the replay buffer at every fit; the weights are
-those of the last fit (`warm_start`) or new. Shapes: S states, A encoded actions, M members.
+The paper has δ in the units of the state, without σ_Δ (`scaled=False`); then the dimension that
+changes most decides alone. Means and standard deviations are recomputed from the replay buffer at
+every fit; the weights are those of the last fit (`warm_start`) or new. Shapes: S states, A encoded
+actions, M members.
 """
 
 from typing import Any
@@ -32,6 +34,8 @@ class Ensemble(AbstractModel):
     differences: Normaliser
     noise: Float[Array, " S"] | None
     """Standard deviation of `sample` around a member's mean; None for a deterministic model."""
+    scaled: bool = True
+    """Whether the uncertainty is in units of a step instead of the state's own."""
 
     @property
     def members(self):
@@ -62,6 +66,8 @@ class Ensemble(AbstractModel):
 
     def uncertainty(self, state, action):
         means = self.means(state, action)
+        if self.scaled:
+            means = means / self.differences.scale
         apart = ((means[:, None] - means[None]) ** 2).sum(-1)
         return jnp.sqrt(apart.max())
 
@@ -91,6 +97,9 @@ class EnsembleDynamics(AbstractDynamics):
     stochastic: bool = False
     """Add Gaussian noise to predictions, with the standard deviation of the prediction errors on
     the replay buffer; otherwise the model is deterministic."""
+    scaled: bool = True
+    """Measure disagreement in units of a step, dimension by dimension; otherwise in the state's own
+    units, where the dimension that changes most decides alone."""
 
     def __post_init__(self):
         require_positive(self, "clip")
@@ -108,6 +117,7 @@ class EnsembleDynamics(AbstractDynamics):
             Normaliser.identity(inputs),
             Normaliser.identity(state_dim),
             jnp.zeros(state_dim) if self.stochastic else None,
+            self.scaled,
         )
         return EnsembleState(model, self._optimiser_state(networks))
 
@@ -132,7 +142,7 @@ class EnsembleDynamics(AbstractDynamics):
                 key=k,
             )
         )(model.networks, state.optimiser, jax.random.split(fit_key, self.members))
-        model = Ensemble(networks, model.actions, inputs, differences, model.noise)
+        model = Ensemble(networks, model.actions, inputs, differences, model.noise, self.scaled)
         if self.stochastic:
             residual = seen.next_state - jax.vmap(model.mean)(seen.state, seen.action)
             spread = Normaliser.fit(residual, buffer.weight, floor=0.0).scale

@@ -95,7 +95,7 @@ TASKS = {
             expert_seed=1,
             expert_kl=0.0025,
             demonstrations=10,
-            budget=20_000,
+            budget=5_000,
         ),
         Task(
             name="cartpole-stochastic",
@@ -108,7 +108,7 @@ TASKS = {
             expert_seed=2,
             expert_kl=0.0025,
             demonstrations=20,
-            budget=30_000,
+            budget=8_000,
         ),
         Task(
             name="reacher",
@@ -120,7 +120,7 @@ TASKS = {
             reset="angles ± U(0.1), velocities ± U(0.005), target uniform in a disc of radius 0.2",
             expert_return=-10.0,
             demonstrations=10,
-            budget=20_000,
+            budget=3_000,
         ),
         Task(
             name="swimmer",
@@ -130,8 +130,8 @@ TASKS = {
             terminal=never_ends,
             reset="straight, every position and velocity ± U(0.1)",
             expert_return=38.0,
-            demonstrations=40,
-            budget=40_000,
+            demonstrations=10,
+            budget=16_000,
         ),
         Task(
             name="hopper",
@@ -143,7 +143,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=3000.0,
             demonstrations=10,
-            budget=120_000,
+            budget=16_000,
         ),
         Task(
             name="walker2d",
@@ -156,7 +156,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=2000.0,
             demonstrations=10,
-            budget=120_000,
+            budget=16_000,
         ),
     )
 }

@@ -13,6 +13,7 @@ LATE = 4
 """The last 1/LATE of the iterations counts."""
 COLUMNS = {
     "MMD": "mmd",
+    "noise floor": "mmd_floor",
     "imagined MMD": "imagined_mmd",
     "model loss": "model_loss",
     "bonus": "bonus",

@@ -14,6 +14,7 @@ from ilfo.agents.callbacks import Callback
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.sweeps.ablations import CELLS as ABLATIONS
 from ilfo.experiments.sweeps.dynamics import CELLS as DYNAMICS
+from ilfo.experiments.sweeps.endings import CELLS as ENDINGS
 from ilfo.experiments.sweeps.methods import CELLS as METHODS
 from ilfo.experiments.sweeps.tasks import CELLS as TASKS
 from ilfo.runs.directory import RunDirectory, RunError
@@ -27,6 +28,7 @@ SWEEPS: dict[str, tuple[Cell, ...]] = {
     "tasks": TASKS,
     "methods": METHODS,
     "ablations": ABLATIONS,
+    "endings": ENDINGS,
     "dynamics": DYNAMICS,
 }
 """The sweeps by name: their cells."""

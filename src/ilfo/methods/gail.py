@@ -174,6 +174,7 @@ def _inputs(
 
 METRICS = (
     "mmd",
+    "mmd_floor",
     "cost",
     "ending_cost",
     "classifier_loss",
@@ -183,7 +184,12 @@ METRICS = (
     "entropy",
     "critic_loss",
 )
-SHOWN = {"mmd": "MMD to expert", "classifier_accuracy": "classifier accuracy", "kl": "KL"}
+SHOWN = {
+    "mmd": "MMD to expert",
+    "mmd_floor": "floor",
+    "classifier_accuracy": "classifier accuracy",
+    "kl": "KL",
+}
 
 
 class GAIL(Agent):

@@ -162,6 +162,10 @@ class ILPO(Agent):
         init=init,
         improve=improve,
         needs=Needs(discrete=True, states=True),
-        metrics=("mmd", "latent_loss", "loss", "remap_accuracy", "latents_used"),
-        shown={"mmd": "MMD to expert", "remap_accuracy": "remapping accuracy"},
+        metrics=("mmd", "mmd_floor", "latent_loss", "loss", "remap_accuracy", "latents_used"),
+        shown={
+            "mmd": "MMD to expert",
+            "mmd_floor": "floor",
+            "remap_accuracy": "remapping accuracy",
+        },
     )

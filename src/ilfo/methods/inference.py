@@ -13,6 +13,7 @@ How much of it to believe is measured:
   planner's policy. With m and c the distances of their states from the demonstrated ones, the clone
   counts as worse if c² > m² + noise, where the noise is what the expert's own episodes would show.
   As long as it is not worse, the planner starts from it. The pull is β · min(1, (m² + noise)/c²).
+  With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0.
 
@@ -54,7 +55,8 @@ class Inference(eqx.Module):
     inverse: InverseEnsemble = InverseEnsemble()
     """The models that infer actions."""
     cloning: Cloning = Cloning(
-        optimiser=Adam(1e-3, regularisation=1e-3), plan=Passes(passes=20, batch_size=128)
+        optimiser=Adam(1e-3, regularisation=1e-3),
+        plan=Passes(passes=20, batch_size=128, averaged=True),
     )
     """How the clone is fitted to inferred actions, per iteration."""
     explore: int = 800
@@ -63,6 +65,8 @@ class Inference(eqx.Module):
     """Begin iterations with the clone, as long as the world does not call it worse."""
     pull: float = 1.0
     """β: largest weight of the pull; 0 turns it off."""
+    judged: bool = True
+    """Let the world judge the clone; otherwise it always counts as good."""
 
     def __post_init__(self):
         require_at_least(self, 0, "pull", "explore")
@@ -89,6 +93,15 @@ class Inference(eqx.Module):
         fitted = InferenceState(inverse, state.explorer, clone, optimiser)
         return fitted, inferred, log | {"clone_loss": loss}
 
+    def decide(
+        self, verdict: "Verdict", untrained: Bool[Array, ""]
+    ) -> tuple[Bool[Array, ""], Float[Array, ""]]:
+        """Whether the planner starts from the clone, and the weight of the pull. Before the clone
+        has acted there is nothing to judge it by."""
+        unjudged = untrained | (not self.judged)
+        belief = jnp.where(unjudged, 1.0, verdict.belief)
+        return (unjudged | ~verdict.worse) & self.start, self.pull * belief
+
 
 class InferenceState(eqx.Module):
     inverse: InverseState
@@ -114,9 +127,16 @@ def verdict(
     clone_mmd: Float[Array, ""],
     floor: Floor,
 ) -> Verdict:
-    """Compare the distances of policy and clone; the pools say how many episodes they are of."""
-    noise = floor.scatter * (1 / policy.episodes + 1 / clone.episodes)
-    allowed = policy_mmd**2 + noise
+    """Compare the distances of policy and clone; the pools say how many episodes they are of.
+
+    The noise is what so many episodes of the expert would show. A single demonstration does not
+    tell that: then the noise is what policy and clone show themselves, and it does not excuse the
+    clone, which has to be nearer by more than that.
+    """
+    own = policy.scatter(policy_mmd) / policy.episodes + clone.scatter(clone_mmd) / clone.episodes
+    expected = floor.scatter * (1 / policy.episodes + 1 / clone.episodes)
+    noise = jnp.where(floor.demonstrations > 1, expected, -own)
+    allowed = jnp.maximum(policy_mmd**2 + noise, 0.0)
     belief = jnp.minimum(1.0, allowed / jnp.maximum(clone_mmd**2, 1e-12))
     return Verdict(clone_mmd**2 > allowed, belief)
 

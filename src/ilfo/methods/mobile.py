@@ -12,8 +12,8 @@
             plan          a step of TRPO on the cost (1 - λ)·clip(f_w) - λ·b
 
 `collect` runs on the host; everything after it is `improve`, one compiled function. What is ours
-and not the paper's is off unless the settings turn it on, as the preset `anywhere` does:
-`inference=None` infers nothing, `floor=False` ignores the noise of the distance.
+and not the paper's can be turned off: `inference=None` infers nothing, `floor=False` ignores the
+noise of the distance, `paired=False` and `balanced=False` are the paper's starts and weights.
 """
 
 import functools
@@ -29,8 +29,9 @@ from ilfo.agents.acting import collect_rollout
 from ilfo.agents.agent import Agent
 from ilfo.agents.method import Method
 from ilfo.agents.problem import Problem
-from ilfo.agents.selection import Average, Choice, Pooled, real_mmd
+from ilfo.agents.selection import Choice, Pooled, real_mmd
 from ilfo.common.buffer import Buffer
+from ilfo.common.fitting import Adam, Passes
 from ilfo.common.pytrees import all_finite, filter_scan, where
 from ilfo.common.seeding import named_keys
 from ilfo.common.types import (
@@ -52,7 +53,7 @@ from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import AbstractTermination, LearnedTermination
 from ilfo.methods.inference import Inference, InferenceState, Inferred, explained, verdict
 from ilfo.planners.base import AbstractPlanner, PlannerState
-from ilfo.planners.critic import Batch
+from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import MLPPolicy
@@ -66,6 +67,8 @@ KEEP = 0.5
 """How much the features of an iteration count in the pool, relative to those of the next."""
 LEAST_REACH = 1e-3
 """Costs at the noise floor count for this much."""
+LEAST_SPREAD = 0.1
+"""A bonus that varies less than this is not made to vary as much as the cost."""
 
 
 class TrainState(eqx.Module):
@@ -76,13 +79,13 @@ class TrainState(eqx.Module):
     termination: Any
     discriminator: Any
     buffer: Buffer
-    average: Average
     chosen: Choice
     key: Array
     iteration: Int[Array, ""]
     inference: InferenceState | None = None
     pools: tuple[Pooled, ...] = ()
-    """Features of the policies that acted, and of the clones; empty without the noise floor."""
+    """Features of the policies that acted, and of the clones; empty if neither the noise floor nor
+    inference needs them."""
 
     @property
     def policy(self) -> AbstractPolicy:
@@ -92,7 +95,9 @@ class TrainState(eqx.Module):
 class MobILESettings(eqx.Module):
     """Hyper-parameters of MobILE; each part is configured by constructing it."""
 
-    dynamics: AbstractDynamics = EnsembleDynamics()
+    dynamics: AbstractDynamics = EnsembleDynamics(
+        width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)
+    )
     """The model P̂ and its uncertainty."""
     termination: AbstractTermination = LearnedTermination()
     """What ends an imagined episode."""
@@ -100,39 +105,41 @@ class MobILESettings(eqx.Module):
     """Reward for uncertainty."""
     discriminator: AbstractDiscriminator = MMD()
     """Discriminator between the learner's and the expert's states."""
-    planner: AbstractPlanner = TRPO()
+    planner: AbstractPlanner = TRPO(kl=0.02, critic=GAECritic(discount=None))
     """How the policy is improved inside the model."""
-    policy: MLPPolicy = MLPPolicy()
+    policy: MLPPolicy = MLPPolicy(log_std_min=-2.0)
     """The policy's network."""
-    inference: Inference | None = None
+    inference: Inference | None = Inference()
     """Actions inferred for the demonstrated steps, and their uses; None infers nothing. It is off
     where demonstrations hold a feature h(s) of the state."""
-    floor: bool = False
+    floor: bool = True
     """Heed the noise floor, which is the expert's own distance from itself: costs count for as much
     as the distance exceeds it, and the policy to return is the newest of those that it cannot tell
     apart."""
     weight: float = 0.1
     """λ: weight of the exploration bonus in the cost; 0 turns it off."""
+    balanced: bool = True
+    """Weigh the bonus in units of the discriminator's cost: over the imagined steps both vary by
+    as much before λ is applied."""
     policy_steps: int = 10
     """K: policy steps per iteration."""
     refit: bool = True
     """Fit the discriminator at every policy step; otherwise once per iteration."""
     streams: int = 2
     """Real rollouts per iteration, each of one horizon: online samples = streams · horizon."""
-    imagined_streams: int | None = 16
+    imagined_streams: int | None = None
     """Imagined trajectories per policy step, each of one horizon; None for as many as have about
     6,400 steps, at least 16 and at most 128."""
     expert_starts: float = 0.2
     """Share of imagined trajectories that begin in a demonstrated state instead of a reset one."""
-    buffer_horizons: int | None = 10
+    paired: bool = True
+    """Fit the discriminator on imagined trajectories that begin where demonstrations began, so that
+    it cannot tell them apart by their first states; otherwise on those from reset states."""
+    buffer_horizons: int | None = None
     """Replay buffer size, in horizons; None for 6,400 transitions, at least 32 horizons."""
     runaway: float = 2.0
     """An imagined trajectory has run away when the normalised norm of its state exceeds this
     multiple of the largest one demonstrated or visited."""
-    averaging: float | None = None
-    """If set, the policy to return is selected from running means of the policies' weights. This is
-    the weight of the newest policy. Until there are 1/averaging of them, all count the same; with 0
-    they always do. None selects from single policies."""
 
     def __post_init__(self):
         require_at_least(self, 1, "policy_steps", "streams", "runaway")
@@ -140,17 +147,10 @@ class MobILESettings(eqx.Module):
             if getattr(self, name) is not None:
                 require_at_least(self, 1, name)
         require_share(self, "weight", "expert_starts")
-        if self.averaging is not None:
-            require_share(self, "averaging")
-            if self.floor:
-                raise ValueError(
-                    "averaging selects from means of policies and floor from policies that cannot "
-                    "be told apart; use one of them: floor=False, or averaging=None"
-                )
-        if self.inference is not None and not (self.floor and self.streams > 1):
+        if self.inference is not None and self.streams < 2:
             raise ValueError(
-                "inference needs the noise floor and a second stream for the clone to act in; use "
-                "floor=True and streams=2, or inference=None"
+                "inference needs a second stream for the clone to act in; use streams=2, or "
+                "inference=None"
             )
         self.bonus.check(self.dynamics)
 
@@ -192,7 +192,7 @@ def init(
     )
     inference: InferenceState | None = None
     pools: tuple[Pooled, ...] = ()
-    if settings.floor:
+    if settings.floor or settings.inference is not None:
         size = discriminator.demonstrated(steps.before[0], steps.after[0]).size
         pools = (Pooled.of_none(size),)
     if settings.inference is not None:
@@ -204,7 +204,6 @@ def init(
         termination=settings.termination.init(dim, key=keys["termination"]),
         discriminator=discriminator,
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, ENDINGS, RESETS),
-        average=Average.of_none(policy),
         chosen=Choice.none_yet(policy),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
@@ -278,26 +277,33 @@ def measure(
 ) -> tuple[TrainState, Log]:
     """The real distance of what acted, and the selection of the policy to return."""
     spec, fitted = settings.discriminator, state.discriminator
-    if not settings.floor:
+    if not state.pools:
         mmd = real_mmd(spec, fitted, rollout, expert.mean_features)
-        share = 1.0 if settings.averaging is None else settings.averaging
-        average = state.average.joined_by(state.policy, mmd, share)
-        chosen = state.chosen.or_better(average.policy, average.value, state.iteration)
-        return eqx.tree_at(lambda s: (s.average, s.chosen), state, (average, chosen)), {"mmd": mmd}
+        chosen = state.chosen.or_better(state.policy, mmd, state.iteration)
+        return eqx.tree_at(lambda s: s.chosen, state, chosen), {"mmd": mmd}
 
     psi = jax.vmap(jax.vmap(fitted.features))(rollout.state, rollout.next_state)
 
+    def mean_features(psi, streams: Rollout):
+        total, time = spec.total_features(psi, streams, by_age(streams))
+        return total / time
+
     def pool(before: Pooled, part: slice) -> Pooled:
         streams = jax.tree.map(lambda x: x[part], rollout)
+        alone = jax.vmap(
+            lambda psi, stream: mean_features(psi[None], jax.tree.map(lambda x: x[None], stream))
+        )(psi[part], streams)
+        distances = jax.vmap(lambda mean: fitted.distance(mean, expert.mean_features))(alone)
         totals = spec.total_features(psi[part], streams, by_age(streams))
-        return before.joined_by(*totals, streams.valid.shape[0], KEEP)
+        return before.joined_by(*totals, distances, KEEP)
 
     own = own_streams(settings)
     pools = tuple(map(pool, state.pools, (slice(own), slice(own, None))))
     distances = [fitted.distance(pooled.mean, expert.mean_features) for pooled in pools]
     mmd, floor = distances[0], expert.floor(pools[0].episodes)
-    log = {"mmd": mmd, "mmd_floor": floor, "excess": jnp.maximum(mmd**2 - floor**2, 0)}
-    offer = lambda choice, policy, value: choice.or_tied(policy, value, state.iteration, floor)
+    log = {"mmd": mmd, "mmd_floor": floor}
+    tie = floor if settings.floor else jnp.zeros(())
+    offer = lambda choice, policy, value: choice.or_tied(policy, value, state.iteration, tie)
     chosen = offer(state.chosen, state.policy, mmd)
     if state.inference is not None:
         clone, clone_mmd = state.inference.clone, distances[1]
@@ -307,7 +313,10 @@ def measure(
         # what the untrained policy did says nothing of these two
         untrained = exploring(settings, problem, state.iteration)
         chosen, pools = where(untrained, (state.chosen, state.pools), (chosen, pools))
-        log |= {"clone_mmd": clone_mmd, "excess": jnp.where(untrained, jnp.inf, log["excess"])}
+        log |= {"clone_mmd": clone_mmd}
+    if settings.floor:
+        excess = jnp.maximum(mmd**2 - floor**2, 0)
+        log |= {"excess": jnp.where(exploring(settings, problem, state.iteration), jnp.inf, excess)}
     return eqx.tree_at(lambda s: (s.chosen, s.pools), state, (chosen, pools)), log
 
 
@@ -334,8 +343,7 @@ def infer(
     trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
     untrained = exploring(settings, problem, state.iteration)
     judged = verdict(pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor)
-    belief = jnp.where(untrained, 1.0, judged.belief)
-    starts = (untrained | ~judged.worse) & spec.start
+    starts, strength = spec.decide(judged, untrained)
     # nothing that could be returned has acted yet: take the newest
     newest = Choice(inference.clone, jnp.array(jnp.inf, jnp.float32), state.iteration + 1)
     state = eqx.tree_at(
@@ -348,7 +356,6 @@ def infer(
             inference,
         ),
     )
-    strength = spec.pull * belief
     log |= {"trust": trust.mean(), "pull": strength, "clone_starts": starts.astype(jnp.float32)}
     inferred = Inferred(actions, strength * trust) if spec.pull else None
     return state, inferred, log
@@ -379,8 +386,13 @@ def policy_step(
     start_key, imagine_key, update_key, pull_key = jax.random.split(key, 4)
     world, buffer, expert, inferred, excess = imagination
     assert settings.imagined_streams is not None
-    starts, from_reset = draw_starts(
-        buffer, expert, settings.imagined_streams, settings.expert_starts, key=start_key
+    starts, judged = draw_starts(
+        buffer,
+        expert,
+        settings.imagined_streams,
+        settings.expert_starts,
+        settings.paired,
+        key=start_key,
     )
     rollout = world.imagine(
         planner.policy, problem.actions, starts, problem.horizon, key=imagine_key
@@ -388,10 +400,10 @@ def policy_step(
     bonuses = world.bonuses(problem.actions, rollout)
     refit = settings.refit | (step == 0)
     discriminator, batch, log = judge(
-        settings, expert, discriminator, rollout, bonuses, from_reset, refit
+        settings, expert, discriminator, rollout, bonuses, judged, refit
     )
     if excess is not None:
-        reach = signal(expert, log["imagined_mmd"], from_reset.sum(), excess, inferred is not None)
+        reach = signal(expert, log["imagined_mmd"], judged.sum(), excess, inferred is not None)
         batch, log = replace(batch, reach=reach), log | {"reach": reach}
     if inferred is not None:
         batch = replace(batch, pull=inferred.draw(expert.steps, key=pull_key))
@@ -409,7 +421,7 @@ def signal(
     """The share of the squared imagined distance that is not noise; where something else is there
     to follow, also not more than the real distance exceeds the floor."""
     squared = jnp.maximum(imagined_mmd**2, 1e-12)
-    share = 1 - expert.floor(trajectories) ** 2 / squared
+    share = 1 - expert.floor.scatter / trajectories / squared
     if real_counts:
         share = jnp.minimum(share, excess / squared)
     return jnp.clip(share, LEAST_REACH, 1.0)
@@ -421,18 +433,19 @@ def judge(
     discriminator: Any,
     rollout: Rollout,
     bonuses: Float[Array, "N T"],
-    from_reset: Bool[Array, " N"],
+    judged: Bool[Array, " N"],
     refit: Bool[Array, ""],
 ) -> tuple[Any, Batch, Log]:
     """Fit f_w to tell imagined states from demonstrated ones, and compute the cost of every step,
-    (1 - λ)·clip(f_w) - λ·b.
+    (1 - λ)·clip(f_w) - λ·b, with b in the units of f_w if `balanced`.
 
-    f_w is fitted on trajectories that began in a reset state: only they show where the policy goes.
+    f_w is fitted on the trajectories that are `judged`: the others began in the midst of a
+    demonstration and do not show where the policy goes.
     """
     spec, share = settings.discriminator, settings.weight
     features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
     own = jax.tree.map(
-        lambda x: x & from_reset[:, None],
+        lambda x: x & judged[:, None],
         {"valid": rollout.valid, "terminal": rollout.terminal, "runaway": rollout.runaway},
     )
     own_rollout = rollout._replace(**own)
@@ -440,10 +453,16 @@ def judge(
     mean = total / jnp.maximum(time, 1.0)
     discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
 
-    cost = (1 - share) * spec.cost(discriminator, features) - share * bonuses
-    after_terminal, after_runaway = spec.ending_costs(discriminator)
-    batch = Batch(rollout, cost, (1 - share) * after_terminal, (1 - share) * after_runaway)
     seen = lambda x: jnp.where(rollout.valid, x, 0).sum() / jnp.maximum(rollout.valid.sum(), 1)
+    spread = lambda x: jnp.sqrt(seen((x - seen(x)) ** 2))
+    away, reward = spec.cost(discriminator, features), share * bonuses
+    if settings.balanced:
+        reward = reward * spread(away) / jnp.maximum(spread(bonuses), LEAST_SPREAD)
+    cost = (1 - share) * away - reward
+    after_terminal, after_runaway = spec.ending_costs(discriminator)
+    batch = Batch(
+        rollout, cost, (1 - share) * after_terminal, (1 - share) * after_runaway, bonus=reward
+    )
     log = {
         "imagined_mmd": discriminator.distance(mean, expert.mean_features),
         "cost": seen(cost),
@@ -506,6 +525,7 @@ class MobILE(Agent):
             "model_loss",
             "termination_loss",
             "bonus",
+            "bonus_share",
             "cost",
             "kl",
             "accepted",
@@ -514,5 +534,11 @@ class MobILE(Agent):
             "imagined_length",
             "runaway_share",
         ),
-        shown={"mmd": "MMD to expert", "model_loss": "model loss", "bonus": "bonus", "kl": "KL"},
+        shown={
+            "mmd": "MMD to expert",
+            "mmd_floor": "floor",
+            "model_loss": "model loss",
+            "bonus": "bonus",
+            "kl": "KL",
+        },
     )

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ilfo.common.fitting import SGD, Adam, Passes
 from ilfo.discriminators.mmd import MMD
+from ilfo.dynamics.bonus import BufferNormalised
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import KnownTermination
 from ilfo.environments.tasks import Task
@@ -78,11 +79,16 @@ def paper(task: Task) -> MobILESettings:
             clip=row.clip,
             plan=Passes(passes=row.passes, batch_size=256),
             stochastic=True,
+            scaled=False,
         ),
+        bonus=BufferNormalised(quantile=1.0, soft=False),
         termination=KnownTermination(task.terminal),
         discriminator=MMD(
             features=128,
+            bandwidth_quantile=0.1,
+            scales=1,
             scaled=False,
+            ridge=None,
             form="penalised",
             input="pair" if task.name == "walker2d" else "state",
             step=0.67 if row.averaged else 1.0,  # the table's 0.33 is the weight of the old w
@@ -100,6 +106,10 @@ def paper(task: Task) -> MobILESettings:
             ),
         ),
         policy=MLPPolicy(width=row.policy_width, log_std_min=row.log_std_min),
+        inference=None,
+        floor=False,
+        balanced=False,
+        paired=False,
         policy_steps=row.policy_steps,
         refit=False,
         streams=row.streams,

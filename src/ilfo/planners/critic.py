@@ -36,6 +36,8 @@ class Batch(eqx.Module):
     """Cost per step after termination."""
     runaway_cost: Float[Array, ""]
     """Cost per step after an imagined trajectory ran away."""
+    bonus: Float[Array, "N T"] | None = None
+    """The part of -cost that rewards exploring, for the log."""
     pull: Pull | None = None
     """A term to add to the objective."""
     reach: Float[Array, ""] | None = None
@@ -125,6 +127,24 @@ class GAECritic(eqx.Module):
             self.gamma * self.trace,
         )
         return advantage, advantage + now
+
+    def bonus_share(self, batch: Batch) -> Float[Array, ""]:
+        """How much of the advantages comes from exploring: with B and C the discounted sums of the
+        bonus and of the other costs over later steps, sd(B)/(sd(B) + sd(C)); 0 without a bonus."""
+        if batch.bonus is None:
+            return jnp.zeros(())
+        valid = batch.rollout.valid
+        mean = lambda x: jnp.where(valid, x, 0).sum() / jnp.maximum(valid.sum(), 1)
+        stop = batch.rollout.ended | batch.rollout.truncated | ~valid
+        parts = [batch.bonus, batch.cost + batch.bonus]
+        later = gae(
+            jnp.concatenate([part - mean(part) for part in parts]),
+            jnp.concatenate([stop, stop]),
+            self.gamma * self.trace,
+        )
+        spread = lambda x: jnp.sqrt(mean((x - mean(x)) ** 2))
+        explore, other = map(spread, jnp.split(later, 2))
+        return explore / jnp.maximum(explore + other, 1e-12)
 
     def absorbed_value(self, cost: Float[Array, ""]) -> Float[Array, ""]:
         """Value of staying in a state of this cost."""

@@ -78,6 +78,7 @@ class PPO(AbstractPlanner):
             "accepted": jnp.ones(()),
             "entropy": steps.mean(jax.vmap(lambda d: d.entropy())(old)),
             "critic_loss": critic_loss,
+            "bonus_share": self.critic.bonus_share(batch),
         }
         return PlannerState(within_bounds(policy), critic, optimiser), log
 

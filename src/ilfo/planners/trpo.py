@@ -66,7 +66,8 @@ class TRPO(AbstractPlanner):
         advantage, returns = self.critic.estimate(state.critic.critic, batch)
         critic, critic_loss = self.critic.fit(state.critic, batch, returns, key=critic_key)
         policy, log = self.step(state.policy, batch, advantage, key=fisher_key)
-        return PlannerState(policy, critic, None), log | {"critic_loss": critic_loss}
+        log |= {"critic_loss": critic_loss, "bonus_share": self.critic.bonus_share(batch)}
+        return PlannerState(policy, critic, None), log
 
     def step(self, policy, batch, advantage: Float[Array, "N T"], *, key: Array):
         """Update of the policy, for given advantages."""

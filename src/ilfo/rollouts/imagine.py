@@ -1,6 +1,7 @@
 """Imagined rollouts: trajectories of a policy in a learned model, and their start states."""
 
 import functools
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -98,20 +99,42 @@ def trusted_radius(
     return multiple * radius
 
 
-def draw_starts(
-    buffer: Buffer, expert: Expert, count: int, expert_share: float, *, key: Array
-) -> tuple[Float[Array, "N S"], Bool[Array, " N"]]:
-    """Start states: reset states from the buffer and a share of demonstrated states.
+class Starts(NamedTuple):
+    """States in which imagined trajectories begin."""
 
-    The mask marks the reset states.
+    states: Float[Array, "N S"]
+    judged: Bool[Array, " N"]
+    """The discriminator is fitted on the trajectories that begin in these."""
+
+
+def draw_starts(
+    buffer: Buffer, expert: Expert, count: int, expert_share: float, paired: bool, *, key: Array
+) -> Starts:
+    """A share of demonstrated states; the others are reset states from the buffer.
+
+    If `paired`, half of those others are states in which demonstrations began instead, and the
+    discriminator is fitted on these alone. Otherwise it is fitted on all that are not of the share.
     """
     reset_key, expert_key = jax.random.split(key)
     starts = buffer.starts.sample(count, key=reset_key)
-    # at least one start is a reset state: the discriminator needs trajectories from these
+    # at least one start is left for the discriminator, which needs trajectories from these
     borrowed = min(round(expert_share * count), count - 1)
-    if not expert.shows_states or not borrowed:
-        return starts, jnp.ones(count, bool)
-    demonstrated = expert.steps.before[:STARTS]
-    index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
-    starts = jnp.concatenate([starts[: count - borrowed], demonstrated[index]])
-    return starts, jnp.arange(count) < count - borrowed
+    own = jnp.arange(count) < count - borrowed
+    if not expert.shows_states:
+        return Starts(starts, jnp.ones(count, bool))
+    if borrowed:
+        demonstrated = expert.steps.before[:STARTS]
+        index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
+        starts = jnp.concatenate([starts[: count - borrowed], demonstrated[index]])
+    if not paired:
+        return Starts(starts, own)
+    first, some = expert.steps.elapsed == 0, -(-(count - borrowed) // 2)
+    logits = jnp.where(first, 0.0, -jnp.inf)
+    began = jax.random.categorical(jax.random.fold_in(key, 1), logits, shape=(some,))
+    with_first = starts.at[:some].set(expert.steps.before[began])
+    # a sample of very long demonstrations may hold none of their first steps
+    found = first.any()
+    return Starts(
+        jnp.where(found, with_first, starts),
+        jnp.where(found, jnp.arange(count) < some, own),
+    )

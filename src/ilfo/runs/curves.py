@@ -30,6 +30,7 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
     if online:
         _band(right, rows, over, "mmd", "real rollouts")
         _band(right, rows, over, "imagined_mmd", "in the model")
+        _band(right, rows, over, "mmd_floor", "noise floor: the expert against itself")
         right.set(ylabel="MMD to the demonstrations", ylim=(0, None))
     else:
         _band(right, rows, over, "loss", "trained on")

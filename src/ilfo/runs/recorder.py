@@ -123,8 +123,14 @@ class Recorder(Callback):
             for selection in agent.method.selections
         )
         del first["rule"]
-        result = {"seed": agent.seeds[index]} | first
+        floor = {"mmd_floor": self._last(agent.seeds[index]).get("mmd_floor")}
+        result = {"seed": agent.seeds[index]} | first | (floor if "chosen_mmd" in first else {})
         return result | {"alternatives": others} if others else result
+
+    def _last(self, seed: int) -> Mapping[str, Any]:
+        """The last row of that seed in metrics.csv."""
+        rows = [row for row in self.run.rows("metrics") if row["seed"] == seed]
+        return rows[-1] if rows else {}
 
     def _chosen_by(
         self, agent: Agent, selection: Selection, index: int, expert, chance

@@ -14,12 +14,19 @@ CONSTANTS: dict[tuple[str, str], Any] = {
     ("SGD", "nesterov"): True,
     ("TRPO", "shortening"): 0.8,
     ("PPO", "max_gradient"): 0.5,
+    ("MobILESettings", "averaging"): None,
 }
 """Class and field of a former setting: the value that the code has now. A file with another value
 keeps the field, and so cannot be loaded: nothing computes what it asks for any more."""
 
 
-ADDED: dict[str, dict[str, Any]] = {"MobILESettings": {"floor": False}}
+ADDED: dict[str, dict[str, Any]] = {
+    "MobILESettings": {"floor": False, "balanced": False, "paired": False},
+    "EnsembleDynamics": {"scaled": False},
+    "MMD": {"scales": 1},
+    "Passes": {"averaged": False},
+    "BufferNormalised": {"quantile": 1.0, "soft": False},
+}
 """Class: settings that it did not have at first, and the value that does what the code did then.
 None needs no row."""
 

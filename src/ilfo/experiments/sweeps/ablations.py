@@ -1,71 +1,38 @@
-"""Ablations of MobILE on CartPole, on CartPole with a target position, and on MountainCar.
+"""The default preset of MobILE without one of its pieces, on three tasks, five seeds each.
 
-- `cartpole-*`: ten bundled demonstrations. The survival reference `-constant` (a constant cost in
-  the same loop) shows how much of the score is due to not terminating.
-- `hold-*`: the expert keeps the cart near x = 1. Metric: mean |x - 1| over the second half.
-- `goal-*`: MountainCar, where reaching the goal terminates the episode. Metric: steps to the goal.
-- `*-clip0`, `*-forget`: effect of how termination is treated; `clip0` has no positive costs,
-  `forget` has no absorbing states.
+`TASK-PIECE` is the default without that piece; `TASK` and `TASK-none` (nothing inferred at all) are
+cells of the sweep `tasks`.
 """
 
 from dataclasses import replace
 
-import numpy as np
-
-from ilfo.data.demonstrations import Demonstrations
-from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
-from ilfo.experts.scripted import hold_cart, record_scripted, swing_up
+from ilfo.experiments.sweeps.tasks import CELLS as TASKS
+from ilfo.experiments.sweeps.tasks import FIRST_SEED
 from ilfo.runs.spec import RunSpec
 
-PLACE = 1.0
-
-
-def place_error(states: np.ndarray) -> float:
-    """Mean |x - 1| over the second half of a CartPole episode."""
-    return float(np.abs(states[len(states) // 2 :, 0] - PLACE).mean())
-
-
-def steps_taken(states: np.ndarray) -> float:
-    """Length of an episode."""
-    return float(len(states) - 1)
-
-
-def record_hold() -> Demonstrations:
-    """Demonstrations of `hold-*`."""
-    expert = hold_cart(PLACE)
-    return record_scripted(factory("CartPole-v1").make(), expert, episodes=10, seed=0)
-
-
-def record_goal() -> Demonstrations:
-    """Demonstrations of `goal-*`."""
-    return record_scripted(factory("MountainCar-v0").make(), swing_up, episodes=10, seed=0)
-
-
-CARTPOLE = RunSpec(task="cartpole", seeds=5)
-HOLD = RunSpec(task=None, env="CartPole-v1", seeds=5, total_timesteps=20_000)
-GOAL = RunSpec(task=None, env="MountainCar-v0", seeds=3, total_timesteps=15_000)
-
-VARIANTS = {
-    "": (),
-    "-no-bonus": ("weight=0",),
-    "-constant": ("discriminator=ConstantCost",),
-    "-clip0": ("discriminator.clip_max=0",),
-    "-forget": ("discriminator.absorbing=false",),
-    "-forget-clip0": ("discriminator.absorbing=false", "discriminator.clip_max=0"),
+WITHOUT = {
+    "start": ("inference.start=false",),
+    "pull": ("inference.pull=0",),
+    "judge": ("inference.judged=false",),
+    "bandwidth": ("discriminator.bandwidth_quantile=0.1", "discriminator.scales=1"),
+    "horizon": ("planner.critic.discount=0.995",),
+    "floor": ("floor=false",),
+    "paired": ("paired=false",),
+    "bonus": ("weight=0",),
 }
+"""Piece: the settings without it."""
+ON = ("reacher", "hopper", "walker2d")
 
 
 def _cells() -> tuple[Cell, ...]:
-    cells = [
-        Cell("cartpole-learned", replace(CARTPOLE, changes=("termination=LearnedTermination",)))
-    ]
-    for suffix, changes in VARIANTS.items():
-        cells += [
-            Cell(f"cartpole{suffix}", replace(CARTPOLE, changes=changes)),
-            Cell(f"hold{suffix}", replace(HOLD, changes=changes), record_hold, place_error),
-            Cell(f"goal{suffix}", replace(GOAL, changes=changes), record_goal, steps_taken),
-        ]
+    whole = {cell.name: replace(cell, home="tasks") for cell in TASKS}
+    cells = []
+    for task in ON:
+        cells += [whole[task], whole[f"{task}-none"]]
+        for piece, changes in WITHOUT.items():
+            spec = RunSpec(task=task, seeds=5, first_seed=FIRST_SEED, changes=changes)
+            cells.append(Cell(f"{task}-{piece}", spec, every=whole[task].every))
     return tuple(cells)
 
 
