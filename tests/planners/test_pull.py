@@ -78,8 +78,10 @@ def test_a_pull_without_weight_does_not_change_the_direction(parts):
     assert moved[0] @ moved[1] / lengths > 0.999
 
 
-def test_the_step_shrinks_as_costs_become_noise(parts):
-    policy, batch, _ = parts
+@pytest.mark.parametrize("pulled", [False, True])
+def test_the_step_shrinks_as_costs_become_noise(parts, pulled):
+    policy, batch, pull = parts
+    batch = replace(batch, pull=pull) if pulled else batch
     kl = {}
     for reach in (1.0, 0.1, 1e-3):
         _, log = update(PLANNERS["trpo"], policy, replace(batch, reach=jnp.asarray(reach)))

@@ -7,7 +7,9 @@ F is the Hessian of the KL divergence at the old policy; `fisher_product` comput
 without forming it. A is an advantage of costs, so the surrogate is minimised.
 
 A batch may say how much of its costs is more than noise, and bring a pull towards inferred actions.
-With a pull the objective is reach · surrogate + pull; without, the bound is reach · kl.
+With a pull the objective is reach · surrogate + pull. The bound is reach · kl in any case: a step
+has the length of the bound however small the gradient is, and where nothing but noise is left to
+follow, such steps destroy what was learned.
 """
 
 from dataclasses import replace
@@ -80,7 +82,7 @@ class TRPO(AbstractPlanner):
 
         pull, reach = batch.pull, 1.0 if batch.reach is None else batch.reach
         pulled = 0.0 if pull is None else pull(policy)
-        bound = self.kl * reach if pull is None else self.kl
+        bound = self.kl * reach
 
         def assess(vector) -> tuple[Array, Array]:
             """Objective, relative to the old policy's, and mean KL with these parameters."""
