@@ -128,7 +128,10 @@ def test_uncertainty_is_the_largest_distance_between_two_members():
     np.testing.assert_allclose(
         model.means(state, action), [[7.5, 8], [10.5, 12], [6.5, 8], [10.5, 8]], rtol=1e-6
     )
-    assert model.uncertainty(state, action) == pytest.approx(np.hypot(4, 4), rel=1e-6)
+    raw = eqx.tree_at(lambda m: m.scaled, model, False)
+    assert raw.uncertainty(state, action) == pytest.approx(np.hypot(4, 4), rel=1e-6)
+    # in units of a step, 1 and 10, they stand at (0, 0), (3, 0.4), (-1, 0), (3, 0)
+    assert model.uncertainty(state, action) == pytest.approx(np.hypot(4, 0.4), rel=1e-6)
 
 
 # A learning rate of zero leaves the weights where a fit found them.

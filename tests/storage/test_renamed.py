@@ -5,7 +5,7 @@ import pytest
 from ilfo.agents.registry import COMPONENTS as PARTS
 from ilfo.methods import METHODS
 from ilfo.storage.config import ConfigError, from_dict
-from ilfo.storage.renamed import ADDED, CLASSES, CONSTANTS, up_to_date
+from ilfo.storage.renamed import ADDED, CLASSES, CONSTANTS, GONE, up_to_date
 
 SETTINGS = {kind.method.settings.__name__: kind.method.settings for kind in METHODS.values()}
 COMPONENTS = PARTS | SETTINGS
@@ -46,3 +46,9 @@ def test_renamed_classes_exist_under_their_new_names_only(name):
 @pytest.mark.parametrize(("kind", "field"), CONSTANTS)
 def test_former_settings_are_no_settings_any_more(kind, field):
     assert field not in COMPONENTS[kind].__dataclass_fields__
+
+
+@pytest.mark.parametrize(("kind", "field"), GONE)
+@pytest.mark.parametrize("value", [None, 0.1])
+def test_what_only_training_needed_is_dropped_whatever_its_value(kind, field, value):
+    assert field not in up_to_date({"type": kind, field: value})

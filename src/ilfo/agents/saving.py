@@ -13,7 +13,7 @@ from ilfo.common.types import DemonstratedSteps
 from ilfo.environments.factory import Factory
 from ilfo.storage import checkpoint, config
 from ilfo.storage.provenance import versions
-from ilfo.storage.renamed import up_to_date
+from ilfo.storage.renamed import GONE_STATE, up_to_date
 
 if TYPE_CHECKING:
     from ilfo.agents.agent import Agent
@@ -65,7 +65,7 @@ def read_state(agent: "Agent", path: PathLike) -> Any:
         )
     steps = DemonstratedSteps.from_pairs(jnp.zeros((1, 2, agent.problem.demonstrated_dim)))
     like = eqx.filter_eval_shape(agent.initial_state, steps)
-    return checkpoint.load(path, like)[0]
+    return checkpoint.load(path, like, ignored=GONE_STATE)[0]
 
 
 def check_same_problem(agent: "Agent", factory: Factory, dim: int, path: PathLike) -> None:

@@ -17,7 +17,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,18 +66,21 @@ def save(path: str | os.PathLike[str], tree: Any, meta: Mapping[str, Any]) -> No
             _write(archive, name, np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf))
 
 
-def load(path: str | os.PathLike[str], like: Tree, prefix: str = "") -> tuple[Tree, dict[str, Any]]:
+def load(
+    path: str | os.PathLike[str], like: Tree, prefix: str = "", ignored: Sequence[str] = ()
+) -> tuple[Tree, dict[str, Any]]:
     """Read `(tree, meta)`, the tree having the structure, shapes and dtypes of `like`.
 
     Array leaves of `like` may be arrays or `jax.ShapeDtypeStruct`s, as `eqx.filter_eval_shape`
     makes them. They are loaded as NumPy arrays where `like` holds NumPy arrays, else as JAX
     arrays. With `prefix=".policy"`, `like` is that part of the saved tree and the rest is not
-    read.
+    read. Parts of the saved tree that are `ignored` need not be in `like`.
     """
     leaves = [(prefix + name, leaf) for name, leaf in _named_leaves(like)]
     with _open(path) as archive:
         dtypes = _read_json(archive, "dtypes")
-        saved = [name for name in dtypes if _under(prefix, name)]
+        kept = lambda name: not any(_under(part, name) for part in ignored)
+        saved = [name for name in dtypes if _under(prefix, name) and kept(name)]
         _check_names(path, saved, [name for name, leaf in leaves if _is_array(leaf)])
         restored = [
             _restore(archive, name, dtypes[name], leaf) if _is_array(leaf) else leaf

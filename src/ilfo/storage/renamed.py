@@ -14,21 +14,28 @@ CONSTANTS: dict[tuple[str, str], Any] = {
     ("SGD", "nesterov"): True,
     ("TRPO", "shortening"): 0.8,
     ("PPO", "max_gradient"): 0.5,
-    ("MobILESettings", "averaging"): None,
 }
 """Class and field of a former setting: the value that the code has now. A file with another value
 keeps the field, and so cannot be loaded: nothing computes what it asks for any more."""
 
 
+GONE = {("MobILESettings", "averaging")}
+"""Class and field of former settings that matter in training alone: they are dropped, whatever
+their value. An agent that was saved with them acts as it did; what it learns from then on, it
+learns without them."""
+GONE_STATE = (".average",)
+"""Parts of train states that went with them."""
+
+
 ADDED: dict[str, dict[str, Any]] = {
-    "MobILESettings": {"floor": False, "balanced": False, "paired": False},
+    "MobILESettings": {"inference": None, "floor": False, "balanced": False, "paired": False},
     "EnsembleDynamics": {"scaled": False},
-    "MMD": {"scales": 1},
+    "MMD": {"scales": 1, "ridge": None},
     "Passes": {"averaged": False},
     "BufferNormalised": {"quantile": 1.0, "soft": False},
 }
-"""Class: settings that it did not have at first, and the value that does what the code did then.
-None needs no row."""
+"""Class: settings that it did not have at first, and the value that does what the code did then,
+unless that is None and the default."""
 
 
 _NONE = object()
@@ -45,6 +52,7 @@ def up_to_date(data: Any) -> Any:
         name: up_to_date(value)
         for name, value in data.items()
         if CONSTANTS.get((str(kind), name), _NONE) != value
+        and (CLASSES.get(str(kind), str(kind)), name) not in GONE
     }
     if isinstance(kind, str):
         renewed["type"] = CLASSES.get(kind, kind)
