@@ -220,16 +220,18 @@ class Agent:
         self.seconds["compile"] += compiled - collected
         self.seconds["improve"] += time.perf_counter() - compiled
         log = {name: value for name, value in log.items() if not name.startswith("finite_")}
-        if "mmd" in log:  # a method that pools rollouts knows of how many its estimate is
-            log = {"mmd_floor": self.noise_floor()} | log
+        if "mmd" in log and self.noise_floor is not None:
+            # a method that pools rollouts knows itself of how many its estimate is
+            log = {"mmd_floor": self.noise_floor} | log
         return log | {"iteration": self.iteration, "online_samples": self.online_samples}
 
-    def noise_floor(self) -> np.ndarray:
+    @cached_property
+    def noise_floor(self) -> np.ndarray | None:
         """Of each seed: the distance that as many episodes of the expert as an iteration has
-        rollouts would have from the demonstrations."""
+        rollouts would have from the demonstrations; None without a discriminator."""
         assert self._expert is not None
-        floor = jax.tree.map(np.asarray, self._expert.floor)
-        return np.sqrt(floor.scatter * (1 / self.settings.streams + 1 / floor.demonstrations))
+        floor = self._expert.floor
+        return None if floor is None else np.asarray(floor(self.settings.streams))
 
     def interact(self) -> Any:
         """The experience of one iteration; arrays have the axis of seeds."""

@@ -189,14 +189,8 @@ def fit(
 
     start = (params, optimiser_state)
     if plan.averaged:
-
-        def kept_pass(carry, shuffle):
-            carry, value = one_pass(carry, shuffle)
-            return carry, (value, carry[0])
-
-        (_, optimiser_state), (values, after) = jax.lax.scan(kept_pass, start, per_pass)
-        params = jax.tree.map(lambda x: x[plan.passes // 2 :].mean(0), after)
-        return eqx.combine(params, static), optimiser_state, values[-1]
+        (params, optimiser_state), value = _mean_pass(one_pass, start, per_pass)
+        return eqx.combine(params, static), optimiser_state, value
     if not plan.held_out:
         (params, optimiser_state), values = jax.lax.scan(one_pass, start, per_pass)
         return eqx.combine(params, static), optimiser_state, values[-1]
@@ -206,6 +200,19 @@ def fit(
         one_pass, held_out, start, per_pass, plan.patience
     )
     return eqx.combine(params, static), optimiser_state, value
+
+
+def _mean_pass(one_pass, first, per_pass):
+    """The mean of the parameters after each pass of the second half, the last state of the
+    optimiser, and the loss of the last pass."""
+
+    def kept_pass(carry, shuffle):
+        carry, value = one_pass(carry, shuffle)
+        return carry, (value, carry[0])
+
+    (_, optimiser_state), (values, after) = jax.lax.scan(kept_pass, first, per_pass)
+    mean = jax.tree.map(lambda x: x[len(per_pass) // 2 :].mean(0), after)
+    return (mean, optimiser_state), values[-1]
 
 
 def _best_pass(one_pass, held_out, first, per_pass, patience: int):
