@@ -209,7 +209,7 @@ def test_the_prediction_error_of_the_model(finished_run, capsys):
 def test_a_film_beside_the_expert(finished_run, tmp_path, capsys):
     command = ["evaluate", str(finished_run), "--episodes", "1", "--beside-expert", "--video"]
     main([*command, str(tmp_path / "film.gif")])
-    assert "film.gif: an episode with return" in " ".join(capsys.readouterr().out.split())
+    assert "film.gif: an episode with return" in capsys.readouterr().out
     assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
 
 

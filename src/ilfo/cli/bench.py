@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import jax
 import tyro
 
-from ilfo.cli.console import console
+from ilfo.cli.console import console, say
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.diagnostics import part_rows
@@ -67,7 +67,6 @@ class BenchRun:
             for seed in cell.seeds
             if not result_file(self.results, self.sweep, cell, seed).exists()
         ]
-        say = lambda text: console.print(text, highlight=False, markup=False)
         failed = work_through(jobs, self.jobs or len(cores()), say)
         if failed:
             raise ValueError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}")
@@ -112,11 +111,10 @@ class BenchTable:
         else:
             print_table(console, rows)
             if note:
-                console.print(note, highlight=False, markup=False)
-            console.print(
+                say(note)
+            say(
                 f"to reproduce a row from scratch: ilfo bench run {self.sweep} CELL "
-                "--results again --runs again/runs",
-                highlight=False,
+                "--results again --runs again/runs"
             )
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -148,7 +146,7 @@ class BenchPlot:
     def run(self) -> None:
         cells = find_cells(self.sweep, self.cells)
         for path in draw_sweep(self.sweep, cells, self.results, self.out):
-            console.print(str(path), highlight=False, markup=False)
+            say(str(path))
 
 
 COMMANDS = {"run": BenchRun, "table": BenchTable, "plot": BenchPlot}

@@ -3,3 +3,8 @@
 from rich.console import Console
 
 console = Console(emoji=False)
+
+
+def say(text: str) -> None:
+    """Print a text as it is: no markup, and paths are not broken where a line ends."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

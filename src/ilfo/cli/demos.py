@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tyro
 
-from ilfo.cli.console import console
+from ilfo.cli.console import say
 from ilfo.common.validation import require_at_least
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.describe import describe
@@ -33,7 +33,7 @@ class Inspect:
         if self.picture is not None:
             check_picture(self.picture)
         demonstrations = Demonstrations.load(self.file)
-        console.print(describe(demonstrations), markup=False, highlight=False)
+        say(describe(demonstrations))
         if self.picture is not None:
             draw_demonstrations(demonstrations, self.picture)
 
@@ -57,7 +57,7 @@ class Convert:
         check_new(self.out)
         demonstrations = self._read()
         demonstrations.save(self.out)
-        console.print(describe(demonstrations), markup=False, highlight=False)
+        say(describe(demonstrations))
 
     def _read(self) -> Demonstrations:
         if self.source.suffix.lower() not in PICKLES:
@@ -109,7 +109,7 @@ class Record:
         }
         demonstrations = with_metadata(environments, episodes, self.seed, metadata)
         demonstrations.save(self.out)
-        console.print(describe(demonstrations), markup=False, highlight=False)
+        say(describe(demonstrations))
 
     def _command(self) -> list[str]:
         command = ["ilfo", "demos", "record", "--policy", self.policy, "--env", self.env]

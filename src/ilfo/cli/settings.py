@@ -5,7 +5,7 @@ from typing import Any
 
 import tyro
 
-from ilfo.cli.console import console
+from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.settings_table import differences, settings_table
 from ilfo.environments.tasks import find_task
@@ -31,7 +31,7 @@ class ListSettings:
         settings = find_settings(self.preset, self.method, task)
         console.print(settings_table(settings))
         if self.task:
-            console.print(self._compared(settings), highlight=False, markup=False)
+            say(self._compared(settings))
 
     def _compared(self, settings: Any) -> str:
         """A task's settings against those for other environments."""

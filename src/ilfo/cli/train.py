@@ -11,7 +11,7 @@ from rich.table import Table
 from ilfo.agents.agent import Agent
 from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
-from ilfo.cli.console import console
+from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
@@ -86,9 +86,7 @@ class Train:
         try:
             summary = start(spec, out, here, [Progress(console)], self.evaluate_every)
         except KeyboardInterrupt:
-            console.print(
-                f"stopped; continue with: ilfo resume {out}", highlight=False, markup=False
-            )
+            say(f"stopped; continue with: ilfo resume {out}")
             raise
         show(summary, out)
 
@@ -177,7 +175,7 @@ class Evaluate:
                 total = film_beside_expert(
                     agent.factory, host, recording, self.video, seed=self.seed
                 )
-            console.print(f"{self.video}: an episode with return {total:.1f}", highlight=False)
+            say(f"{self.video}: an episode with return {total:.1f}")
 
     def _recording(self, agent: Agent) -> Recording:
         spec = spec_of(RunDirectory.open(self.run_directory))
@@ -258,15 +256,12 @@ def show(summary: dict[str, Any], out: Path) -> None:
     )
     console.print(table)
     for remark in summary["remarks"]:
-        console.print(remark, markup=False, highlight=False, soft_wrap=True)
+        say(remark)
     picture = out / "curves.png"
     curves = str(picture) if picture.exists() else "not plotted; pip install 'ilfo[report]'"
-    console.print(
+    say(
         f"{seconds['total']:.0f} s (compiling {seconds['compile']:.0f} s)  "
-        f"run directory: {out}  learning curves: {curves}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"run directory: {out}  learning curves: {curves}"
     )
 
 
