@@ -286,3 +286,23 @@ def test_sizes_that_are_left_open_follow_from_the_horizon(learned):
         400: (16, 32, 1 - 5 / 400),
         1000: (16, 32, 1 - 5 / 1000),
     }
+
+
+def test_the_clone_is_a_mean_over_the_fits():
+    """The first fit is all of it, of two the second counts for 4/5, of three the third for 2/3."""
+    agent = inferring()
+    clones, fits = [], []
+
+    class Watch(Callback):
+        def on_iteration(self, agent, log):
+            kept = agent.state.inference
+            clones.append(jax.tree.leaves(eqx.filter(kept.clone, eqx.is_inexact_array)))
+            fits.append(jax.tree.leaves(eqx.filter(kept.fitted, eqx.is_inexact_array)))
+
+    agent.learn(3 * STEP, Watch())
+    means = [*fits[0]]
+    for share, clone, fit in zip((1, 4 / 5, 2 / 3), clones, fits, strict=True):
+        means = [(1 - share) * mean + share * new for mean, new in zip(means, fit, strict=True)]
+        for mean, acting in zip(means, clone, strict=True):
+            np.testing.assert_allclose(acting, mean, rtol=1e-4, atol=1e-6)
+    assert bits(fits[1]) != bits(clones[1])

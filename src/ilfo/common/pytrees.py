@@ -1,4 +1,4 @@
-"""`where`, `scan` and `cond` for pytrees with leaves that are not arrays, and a check for NaN."""
+"""`where`, means, `scan` and `cond` for pytrees with leaves that are not arrays; checks for NaN."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Float
 
 Tree = TypeVar("Tree")
 
@@ -17,6 +17,12 @@ def where(condition: Bool[Array, ""], new: Tree, old: Tree) -> Tree:
     old_arrays = eqx.filter(old, eqx.is_array)
     pick = lambda x, y: jnp.where(condition, x, y)
     return eqx.combine(jax.tree.map(pick, new_arrays, old_arrays), static)
+
+
+def between(old: Tree, new: Tree, share: Float[Array, ""]) -> Tree:
+    """(1 - share) · old + share · new for floating-point arrays; all else is `new`."""
+    moved = lambda x, y: x + share * (y - x) if eqx.is_inexact_array(x) else y
+    return jax.tree.map(moved, old, new)
 
 
 def filter_scan(step: Callable, carry: Tree, xs: Any) -> tuple[Tree, Any]:

@@ -45,6 +45,21 @@ class Task:
         """The bundled demonstrations."""
         return Path(str(resources.files("ilfo.data") / "bundled" / f"{self.name}.npz"))
 
+    @property
+    def greedy_path(self) -> Path:
+        """Demonstrations of an expert that acts without noise; Hopper and Walker2d have them."""
+        return self.path.with_stem(f"{self.name}-greedy")
+
+    def load_greedy(self, trajectories: int | None = None) -> Demonstrations:
+        """The first of the trajectories of an expert that acts without noise; states only."""
+        count = self.demonstrations if trajectories is None else trajectories
+        if not self.greedy_path.exists():
+            raise ValueError(
+                f"no demonstrations of {self.name} without noise are bundled; "
+                f"`ilfo expert train {self.name} --out OTHER --greedy-out FILE` makes them"
+            )
+        return Demonstrations.load(self.greedy_path).take(count)
+
     def load(self, trajectories: int | None = None, *, actions: bool = False) -> Demonstrations:
         """The first of the bundled trajectories; states only, unless `actions` asks for them."""
         count = self.demonstrations if trajectories is None else trajectories
@@ -131,7 +146,7 @@ TASKS = {
             reset="straight, every position and velocity ± U(0.1)",
             expert_return=38.0,
             demonstrations=10,
-            budget=16_000,
+            budget=12_000,
         ),
         Task(
             name="hopper",
@@ -143,7 +158,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=3000.0,
             demonstrations=10,
-            budget=16_000,
+            budget=12_000,
         ),
         Task(
             name="walker2d",
@@ -156,7 +171,7 @@ TASKS = {
             reset=NEAR_REST,
             expert_return=2000.0,
             demonstrations=10,
-            budget=16_000,
+            budget=12_000,
         ),
     )
 }

@@ -16,6 +16,7 @@ from ilfo.experiments.sweeps.ablations import CELLS as ABLATIONS
 from ilfo.experiments.sweeps.dynamics import CELLS as DYNAMICS
 from ilfo.experiments.sweeps.endings import CELLS as ENDINGS
 from ilfo.experiments.sweeps.methods import CELLS as METHODS
+from ilfo.experiments.sweeps.recordings import CELLS as RECORDINGS
 from ilfo.experiments.sweeps.tasks import CELLS as TASKS
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.launch import resume, start
@@ -28,6 +29,7 @@ SWEEPS: dict[str, tuple[Cell, ...]] = {
     "tasks": TASKS,
     "methods": METHODS,
     "ablations": ABLATIONS,
+    "recordings": RECORDINGS,
     "endings": ENDINGS,
     "dynamics": DYNAMICS,
 }

@@ -2,6 +2,8 @@
 
 This is ours, not the paper's. An inverse model q(a|s, s') is fitted on the agent's own transitions
 and infers an action â for every demonstrated step; a clone is a policy fitted to them, as in BC-O.
+Single fits differ a lot in what their policies do in the end, so the clone is a mean of their
+weights over iterations, in which old fits fade (polynomial-decay averaging, Shamir & Zhang, 2013).
 Two uses:
 
     start  the planner begins an iteration with the clone instead of its own policy
@@ -30,11 +32,12 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ilfo.agents.selection import Pooled
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Adam, Passes
+from ilfo.common.pytrees import between
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import DemonstratedSteps, Log, Normaliser
 from ilfo.common.validation import require_at_least
@@ -45,6 +48,8 @@ from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
 
+RECENT = 3
+"""The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
 
@@ -67,6 +72,9 @@ class Inference(eqx.Module):
     """β: largest weight of the pull; 0 turns it off."""
     judged: bool = True
     """Let the world judge the clone; otherwise it always counts as good."""
+    witness: bool = True
+    """Weigh inferred actions by how much of their step the forward model explains; otherwise all
+    alike."""
 
     def __post_init__(self):
         require_at_least(self, 0, "pull", "explore")
@@ -76,7 +84,8 @@ class Inference(eqx.Module):
     ) -> "InferenceState":
         """Before anything is known; `policy` is the untrained one."""
         inverse = self.inverse.init(state_dim, actions, key=key)
-        return InferenceState(inverse, policy, policy, self.cloning.init(policy))
+        optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
+        return InferenceState(inverse, policy, policy, policy, optimiser, none)
 
     def fit(
         self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
@@ -87,11 +96,13 @@ class Inference(eqx.Module):
         inverse, model, log = self.inverse.fit(state.inverse, buffer, key=inverse_key)
         inferred = jax.vmap(model.infer)(steps.before, steps.after)
         everywhere = jnp.ones(steps.before.shape[0], bool)
-        clone, optimiser, loss = self.cloning.fit(
-            state.clone, state.optimiser, (steps.before, inferred), everywhere, key=clone_key
+        fitted, optimiser, loss = self.cloning.fit(
+            state.fitted, state.optimiser, (steps.before, inferred), everywhere, key=clone_key
         )
-        fitted = InferenceState(inverse, state.explorer, clone, optimiser)
-        return fitted, inferred, log | {"clone_loss": loss}
+        fits = state.fits + 1
+        clone = between(state.clone, fitted, (RECENT + 1) / (RECENT + fits))
+        state = InferenceState(inverse, state.explorer, clone, fitted, optimiser, fits)
+        return state, inferred, log | {"clone_loss": loss}
 
     def decide(
         self, verdict: "Verdict", untrained: Bool[Array, ""]
@@ -108,7 +119,11 @@ class InferenceState(eqx.Module):
     explorer: AbstractPolicy
     """The untrained policy."""
     clone: AbstractPolicy
+    """The mean over the fits, which acts."""
+    fitted: AbstractPolicy
+    """The last fit, from which the next one goes on."""
     optimiser: Any
+    fits: Int[Array, ""]
 
 
 class Verdict(NamedTuple):

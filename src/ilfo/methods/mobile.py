@@ -340,7 +340,9 @@ def infer(
     assert state.inference is not None
     spec, (pooled, clone_pooled) = settings.inference, state.pools
     inference, actions, log = spec.fit(state.inference, state.buffer, expert.steps, key=key)
-    trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
+    trust = jnp.ones(expert.steps.before.shape[0])
+    if spec.witness:
+        trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
     untrained = exploring(settings, problem, state.iteration)
     judged = verdict(pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor)
     starts, strength = spec.decide(judged, untrained)

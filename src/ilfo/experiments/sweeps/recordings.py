@@ -1,0 +1,39 @@
+"""Fewer recordings, and those of an expert without noise: Hopper and Walker2d, ten seeds.
+
+- `TASK-1`: one demonstration.
+- `TASK-greedy`: ten demonstrations of an expert that acts greedily, so that they do not show how to
+  recover from small errors.
+- `TASK-greedy-none`: the same without inferred actions.
+"""
+
+from ilfo.environments.tasks import find_task
+from ilfo.experiments.cell import Cell
+from ilfo.experiments.sweeps.tasks import FIRST_SEED
+from ilfo.runs.spec import RunSpec
+
+ON = ("hopper", "walker2d")
+SAMPLES = 24_000
+"""Environment steps of every cell."""
+EVERY = 2
+
+
+def _cells() -> tuple[Cell, ...]:
+    cells = []
+    for task in map(find_task, ON):
+        spec = lambda task=task.name, **fields: RunSpec(
+            task=task, seeds=10, first_seed=FIRST_SEED, total_timesteps=SAMPLES, **fields
+        )
+        cells += [
+            Cell(f"{task.name}-1", spec(trajectories=1), every=EVERY),
+            Cell(f"{task.name}-greedy", spec(), task.load_greedy, every=EVERY),
+            Cell(
+                f"{task.name}-greedy-none",
+                spec(changes=("inference=none",)),
+                task.load_greedy,
+                every=EVERY,
+            ),
+        ]
+    return tuple(cells)
+
+
+CELLS = _cells()
