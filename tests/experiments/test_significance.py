@@ -9,7 +9,12 @@ from ilfo.agents.registry import FUNCTIONS
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
 from ilfo.experiments.scores import sweep_rows
-from ilfo.experiments.significance import against_no_bonus, against_random, chance_of_as_much
+from ilfo.experiments.significance import (
+    against_bco,
+    against_no_bonus,
+    against_random,
+    chance_of_as_much,
+)
 from ilfo.experiments.sweeps.methods import CELLS, CONTINUOUS
 from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
@@ -95,4 +100,26 @@ def test_whole_curves_are_compared_with_those_without_bonus(tmp_path):
         "without bonus": "0.333",
         "p (bonus is better)": "0.050",
         "p (bonus is worse)": "1.000",
+    }
+
+
+def test_curves_are_compared_with_bco_where_both_were_evaluated(tmp_path):
+    """MobILE is ahead at 100 and behind at 300; 50 and 200 are not points of both."""
+    spec = RunSpec(task="cartpole", seeds=4, total_timesteps=300)
+    cells = [Cell(name, spec) for name in ("a", "a-bco", "b")]
+
+    def curve(*points):
+        return [{"online_samples": x, "greedy_return": y} for x, y in points]
+
+    written(tmp_path, cells[0], [0.0] * 4, curve=curve((50, 0), (100, 400), (200, 0), (300, 225)))
+    written(tmp_path, cells[1], [0.0] * 4, curve=curve((100, 300), (300, 450)))
+    header, row = against_bco("sweep", cells, tmp_path)
+    assert dict(zip(header, row, strict=True)) == {
+        "cell": "a",
+        "seeds": "4, 4",
+        "points of the curves": "2",
+        "MobILE is lower (p < 0.05)": "1",
+        "largest lead of BC-O": "0.50",
+        "at environment steps": "300",
+        "p": "0.014",
     }

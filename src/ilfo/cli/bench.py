@@ -16,7 +16,7 @@ from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.results import read_results
 from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
 from ilfo.experiments.scores import stale_note, sweep_rows
-from ilfo.experiments.significance import against_no_bonus, against_random
+from ilfo.experiments.significance import against_bco, against_no_bonus, against_random
 from ilfo.experiments.workers import Job, cores, stay_on, work_through
 from ilfo.runs import machine
 from ilfo.runs.progress import Progress
@@ -86,8 +86,9 @@ class BenchTable:
     """Name of the sweep."""
     results: Path = Path("results")
     """Folder of the result files."""
-    against: Literal["random", "no-bonus"] | None = None
-    """Print permutation tests against a random policy or against training without bonus instead."""
+    against: Literal["random", "no-bonus", "bco"] | None = None
+    """Print permutation tests instead: against a random policy, against training without bonus, or
+    MobILE against BC-O."""
     effort: float | None = None
     """Print the samples and seconds needed to reach this score instead."""
     parts: bool = False
@@ -123,7 +124,12 @@ class BenchTable:
             return part_rows(*what)
         if self.effort is not None:
             return effort_rows(*what, self.effort)
-        tabulate = {None: sweep_rows, "random": against_random, "no-bonus": against_no_bonus}
+        tabulate = {
+            None: sweep_rows,
+            "random": against_random,
+            "no-bonus": against_no_bonus,
+            "bco": against_bco,
+        }
         return tabulate[self.against](*what)
 
 

@@ -5,21 +5,29 @@ equally likely. p is the share of assignments whose difference of means is at le
 one. Two groups of five seeds have 252 assignments, so the smallest p is 0.004.
 """
 
+import functools
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import STALE, area, changed, marked, read_results
+from ilfo.experiments.results import (
+    STALE,
+    area,
+    changed,
+    marked,
+    read_results,
+    score_curve,
+)
 from ilfo.experiments.runner import EPISODES
 from ilfo.rollouts.scores import random_return
 from ilfo.runs.spec import RunSpec
 
 LEAST = 2
 """Smallest number of seeds for a test."""
+SIGNIFICANT = 0.05
 AGAINST_NO_BONUS = (
     "cell",
     "seeds",
@@ -27,6 +35,15 @@ AGAINST_NO_BONUS = (
     "without bonus",
     "p (bonus is better)",
     "p (bonus is worse)",
+)
+AGAINST_BCO = (
+    "cell",
+    "seeds",
+    "points of the curves",
+    "MobILE is lower (p < 0.05)",
+    "largest lead of BC-O",
+    "at environment steps",
+    "p",
 )
 AGAINST_RANDOM = (
     "cell",
@@ -39,7 +56,9 @@ AGAINST_RANDOM = (
 )
 
 
-def chance_of_as_much(better: Sequence[float], worse: Sequence[float]) -> float:
+def chance_of_as_much(
+    better: Sequence[float] | np.ndarray, worse: Sequence[float] | np.ndarray
+) -> float:
     """One-sided p of the difference of means; exact for at most 10,000 assignments."""
     from scipy.stats import permutation_test
 
@@ -98,11 +117,55 @@ def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[t
     return rows
 
 
+def against_bco(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[str, ...]]:
+    """Learning curves of MobILE and BC-O, point by point; a row per cell X if both X and X-bco have
+    results. p is that of BC-O's lead, not corrected for the number of points."""
+    rows: list[tuple[str, ...]] = [AGAINST_BCO]
+    by_name = {cell.name: cell for cell in cells}
+    for cell in cells:
+        other = by_name.get(f"{cell.name}-bco")
+        if other is None:
+            continue
+        groups = [read_results(results, sweep, one) for one in (cell, other)]
+        if min(map(len, groups)) < LEAST:
+            continue
+        curves = [[score_curve(record) for record in group] for group in groups]
+        steps, mobile, bco = common_points(*curves)
+        if not len(steps):
+            continue
+        chances = [chance_of_as_much(*pair) for pair in zip(bco.T, mobile.T, strict=True)]
+        leads = bco.mean(0) - mobile.mean(0)
+        most = int(leads.argmax())
+        stale = changed(cell, groups[0]) or changed(other, groups[1])
+        rows.append(
+            (
+                cell.name + (STALE if stale else ""),
+                f"{len(mobile)}, {len(bco)}",
+                str(len(steps)),
+                str(sum(chance < SIGNIFICANT for chance in chances)),
+                f"{leads[most]:.2f}",
+                f"{steps[most]:.0f}",
+                f"{chances[most]:.3f}",
+            )
+        )
+    return rows
+
+
+def common_points(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Environment steps (n,) at which all curves were evaluated, and the scores there, (seeds, n)
+    each."""
+    steps = functools.reduce(np.intersect1d, [curve[:, 0] for curve in (*first, *second)])
+    at = lambda curves: np.stack([curve[np.isin(curve[:, 0], steps), 1] for curve in curves])
+    return steps, at(first), at(second)
+
+
 def _random_returns(spec: RunSpec, count: int) -> tuple[float, ...]:
     return _played(spec.environment(), spec.horizon, count)
 
 
-@cache
+@functools.cache
 def _played(environment: str, horizon: int | None, count: int) -> tuple[float, ...]:
     """`count` mean returns of uniformly random actions, each over EPISODES episodes."""
     env = factory(environment, horizon).make()
