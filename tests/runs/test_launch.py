@@ -199,6 +199,7 @@ def test_a_task_brings_demonstrations_budget_and_ending():
     assert spec.settings().termination.function(np.array([3.0, 0, 0, 0]))
     assert RunSpec(trajectories=4).demonstrations().count() == 4
     assert RunSpec(total_timesteps=7).budget == 7
+    assert RunSpec(method="gaifo").budget == 10 * spec.budget  # it has no model to practise in
 
 
 def test_states_alone_can_be_read_for_a_method_that_needs_actions(tmp_path):

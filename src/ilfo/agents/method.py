@@ -120,6 +120,8 @@ class Method:
     """Log entries that a run directory keeps."""
     shown: Mapping[str, str]
     """Log entries that the progress line shows, and their labels."""
+    budgets: int = 1
+    """Times a task's budget of environment steps that it gets unless told otherwise."""
     parts: tuple[type, ...] = ()
     """Classes of components that only this method's settings have."""
     needs: Needs = Needs()

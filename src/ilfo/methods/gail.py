@@ -172,6 +172,8 @@ def _inputs(
     return jnp.clip(jnp.concatenate([before, second], -1), -LARGEST, LARGEST)
 
 
+BUDGETS = 10
+"""They learn from every environment step once, and no model practises for them."""
 METRICS = (
     "mmd",
     "mmd_floor",
@@ -200,6 +202,7 @@ class GAIL(Agent):
         settings=AdversarialSettings,
         init=functools.partial(init, sees_actions=True),
         improve=improve,
+        budgets=BUDGETS,
         needs=Needs(actions=True),
         metrics=METRICS,
         shown=SHOWN,
@@ -214,6 +217,7 @@ class GAIfO(Agent):
         settings=AdversarialSettings,
         init=functools.partial(init, sees_actions=False),
         improve=improve,
+        budgets=BUDGETS,
         metrics=METRICS,
         shown=SHOWN,
     )

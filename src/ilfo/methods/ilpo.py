@@ -161,6 +161,7 @@ class ILPO(Agent):
         settings=ILPOSettings,
         init=init,
         improve=improve,
+        budgets=4,
         needs=Needs(discrete=True, states=True),
         metrics=("mmd", "mmd_floor", "latent_loss", "loss", "remap_accuracy", "latents_used"),
         shown={

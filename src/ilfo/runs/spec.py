@@ -41,7 +41,8 @@ class RunSpec:
     first_seed: int = 0
     """The first seed."""
     total_timesteps: int | None = None
-    """Environment steps per seed; None for the task's budget."""
+    """Environment steps per seed; None for the task's budget, or a multiple of it where the method
+    needs more (`Method.budgets`)."""
     preset: str = "default"
     """Name of the preset."""
     changes: tuple[str, ...] = ()
@@ -105,9 +106,10 @@ class RunSpec:
     @property
     def budget(self) -> int | None:
         """Environment steps per seed; None for a method that takes no steps."""
-        if self.total_timesteps is not None or not METHODS[self.method].method.needs.environment:
+        method = METHODS[self.method].method
+        if self.total_timesteps is not None or not method.needs.environment:
             return self.total_timesteps
-        return find_task(str(self.task)).budget
+        return method.budgets * find_task(str(self.task)).budget
 
 
 def apply_change(settings: Any, change: str) -> Any:
