@@ -35,11 +35,20 @@ ROOT = Group(
         ),
         "tasks": Command("tasks", "List the built-in tasks."),
         "demos": Group(
-            "Inspect, record or convert demonstrations.",
+            "Inspect, record, convert or alter demonstrations.",
             {
                 "inspect": Command("demos", "Show what a demonstration file contains."),
                 "record": Command("demos", "Record demonstrations of a policy."),
                 "convert": Command("demos", "Convert demonstrations to one .npz file."),
+                "thin": Command(
+                    "demos", "Keep every n-th state, as a camera with a lower frame rate would."
+                ),
+                "select": Command(
+                    "demos",
+                    "Keep some dimensions of the states, as sensors that miss the others would.",
+                ),
+                "noise": Command("demos", "Add noise, as sensors do."),
+                "clip": Command("demos", "Cut short clips that begin anywhere."),
             },
         ),
         "expert": Group(

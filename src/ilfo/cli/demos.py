@@ -1,4 +1,4 @@
-"""`ilfo demos`: inspect, record and convert demonstrations."""
+"""`ilfo demos`: inspect, record, convert and alter demonstrations."""
 
 import shlex
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import tyro
 
 from ilfo.cli.console import say
 from ilfo.common.validation import require_at_least
+from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.describe import describe
 from ilfo.data.npz import PICKLES, check_new
@@ -119,4 +120,81 @@ class Record:
         return command + (["--greedy"] if self.greedy else [])
 
 
-COMMANDS = {"inspect": Inspect, "record": Record, "convert": Convert}
+@dataclass(frozen=True)
+class Altered:
+    """What the commands that make other recordings have in common."""
+
+    source: tyro.conf.Positional[Path]
+    """A file or folder of demonstrations."""
+    out: tyro.conf.Positional[Path]
+    """Output file (.npz); must not exist."""
+
+    def run(self) -> None:
+        check_new(self.out)
+        demonstrations = self.alter(Demonstrations.load(self.source))
+        demonstrations.save(self.out)
+        say(describe(demonstrations))
+
+    def alter(self, demonstrations: Demonstrations) -> Demonstrations:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Thin(Altered):
+    """Keep every n-th state, as a camera with a lower frame rate would."""
+
+    every: int
+    """Control steps between two states that are kept."""
+
+    def alter(self, demonstrations: Demonstrations) -> Demonstrations:
+        return altered.thin(demonstrations, self.every)
+
+
+@dataclass(frozen=True)
+class Select(Altered):
+    """Keep some dimensions of the states, as sensors that miss the others would."""
+
+    dimensions: tuple[int, ...]
+    """Numbers of the dimensions, from 0 on."""
+
+    def alter(self, demonstrations: Demonstrations) -> Demonstrations:
+        return altered.select(demonstrations, self.dimensions)
+
+
+@dataclass(frozen=True)
+class Noise(Altered):
+    """Add noise, as sensors do."""
+
+    share: float
+    """Its standard deviation, as a share of that of each dimension."""
+    seed: int = 0
+    """Seed of the noise."""
+
+    def alter(self, demonstrations: Demonstrations) -> Demonstrations:
+        return altered.noisy(demonstrations, self.share, self.seed)
+
+
+@dataclass(frozen=True)
+class Clip(Altered):
+    """Cut short clips that begin anywhere."""
+
+    states: int
+    """States per clip."""
+    count: int = 20
+    """Number of clips."""
+    seed: int = 0
+    """Seed of the draw."""
+
+    def alter(self, demonstrations: Demonstrations) -> Demonstrations:
+        return altered.clips(demonstrations, self.states, self.count, self.seed)
+
+
+COMMANDS = {
+    "inspect": Inspect,
+    "record": Record,
+    "convert": Convert,
+    "thin": Thin,
+    "select": Select,
+    "noise": Noise,
+    "clip": Clip,
+}

@@ -1,0 +1,121 @@
+"""Recordings made worse on purpose: fewer frames, parts of the state, noise, short clips.
+
+Each function returns new demonstrations without actions, whose metadata say what was done. With
+them a user can try how robust a task is before recording it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.trajectory import Trajectory
+
+EVERY, OBSERVED, NOISE, CLIPS = "states_every", "observed", "noise", "clip_states"
+"""Entries of the metadata."""
+
+
+def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
+    """Every `every`-th state of each trajectory, beginning with the first.
+
+    The end of a terminated episode may lie up to `every` - 1 steps after its last state.
+    """
+    if every < 1:
+        raise ValueError(f"every is {every}, but must be at least 1")
+
+    def thinned(trajectory: Trajectory) -> Trajectory:
+        states = trajectory.states[::every]
+        if len(states) < 2:
+            raise ValueError(
+                f"every={every} leaves one of its {len(trajectory.states)} states, but two are "
+                "needed; use a smaller number, or longer recordings"
+            )
+        return Trajectory(states, trajectory.terminal)
+
+    before = int(demonstrations.metadata.get(EVERY, 1))
+    return _changed(demonstrations, thinned, {EVERY: before * every})
+
+
+def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonstrations:
+    """Some dimensions of the states, in the order given."""
+    kept = list(dimensions)
+    wrong = [index for index in kept if not 0 <= index < demonstrations.dim]
+    if not kept or wrong or len(set(kept)) < len(kept):
+        raise ValueError(
+            f"cannot select dimensions {kept} of states with {demonstrations.dim}: expected "
+            f"different numbers from 0 to {demonstrations.dim - 1}"
+        )
+    before = demonstrations.metadata.get(OBSERVED) or list(range(demonstrations.dim))
+    return _changed(
+        demonstrations,
+        lambda trajectory: Trajectory(trajectory.states[:, kept], trajectory.terminal),
+        {OBSERVED: [before[index] for index in kept]},
+    )
+
+
+def noisy(demonstrations: Demonstrations, share: float, seed: int = 0) -> Demonstrations:
+    """Gaussian noise on every number, `share` times the standard deviation of its dimension over
+    all demonstrated states."""
+    if not share > 0:
+        raise ValueError(f"share is {share}, but must be above 0")
+    scale = share * np.concatenate([trajectory.states for trajectory in demonstrations]).std(0)
+
+    def shaken(trajectory: Trajectory, generator: np.random.Generator) -> Trajectory:
+        noise = generator.standard_normal(trajectory.states.shape, np.float32)
+        return Trajectory(trajectory.states + scale * noise, trajectory.terminal)
+
+    before = float(demonstrations.metadata.get(NOISE, 0.0))
+    added = {NOISE: float(np.hypot(before, share))}
+    generator = np.random.default_rng(seed)
+    return _changed(demonstrations, lambda each: shaken(each, generator), added)
+
+
+def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0) -> Demonstrations:
+    """`count` clips of `states` neighbouring states that begin anywhere, drawn uniformly.
+
+    A clip is terminal if it ends where a terminated episode ended.
+    """
+    if states < 2 or count < 1:
+        raise ValueError(
+            f"clips of {states} states, {count} of them: expected at least two states and one clip"
+        )
+    long_enough = [each for each in demonstrations if len(each.states) >= states]
+    if not long_enough:
+        raise ValueError(
+            f"no trajectory has {states} states; the longest has {demonstrations.lengths.max() + 1}"
+        )
+    generator = np.random.default_rng(seed)
+    places = np.array([len(each.states) - states + 1 for each in long_enough])
+    drawn = generator.choice(len(places), size=count, p=places / places.sum())
+
+    def clip(number: int) -> Trajectory:
+        whole = long_enough[number]
+        first = int(generator.integers(places[number]))
+        ends = whole.terminal and first + states == len(whole.states)
+        return Trajectory(whole.states[first : first + states], ends)
+
+    made = [clip(number) for number in drawn]
+    return _of(demonstrations, made, {CLIPS: states})
+
+
+def _changed(
+    demonstrations: Demonstrations, change: Callable[[Trajectory], Trajectory], added: dict
+) -> Demonstrations:
+    def each() -> Iterator[Trajectory]:
+        for index, trajectory in enumerate(demonstrations):
+            try:
+                yield change(trajectory)
+            except ValueError as error:
+                raise ValueError(f"trajectory {index}: {error}") from error
+
+    return _of(demonstrations, list(each()), added)
+
+
+def _of(
+    demonstrations: Demonstrations, trajectories: Sequence[Trajectory], added: dict
+) -> Demonstrations:
+    return Demonstrations.from_arrays(
+        [trajectory.states for trajectory in trajectories],
+        terminal=[trajectory.terminal for trajectory in trajectories],
+        metadata=demonstrations.states_only().metadata | added,
+    )

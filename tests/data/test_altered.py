@@ -1,0 +1,101 @@
+"""Recordings made worse on purpose: what is kept, what the metadata say, and wrong requests."""
+
+import numpy as np
+import pytest
+
+from ilfo.cli import main
+from ilfo.data import altered
+from ilfo.data.demonstrations import Demonstrations
+
+
+def recordings(lengths=(10, 7), terminal=(True, False)):
+    """State t of trajectory i is (100 i + t, -t)."""
+    states = [
+        np.stack([100 * i + np.arange(length), -np.arange(length)], 1).astype(np.float32)
+        for i, length in enumerate(lengths)
+    ]
+    actions = [np.full((length - 1, 1), np.nan) for length in lengths]
+    return Demonstrations.from_arrays(
+        states, terminal=list(terminal), actions=actions, returns=[1.0, 3.0]
+    )
+
+
+def test_thinning_keeps_every_third_state_and_says_so():
+    thinned = altered.thin(recordings(), 3)
+    first, second = thinned
+    assert first.states[:, 0].tolist() == [0, 3, 6, 9]
+    assert second.states[:, 0].tolist() == [100, 103, 106]
+    assert (first.terminal, second.terminal) == (True, False)
+    assert first.actions is None
+    assert thinned.metadata["states_every"] == 3
+    assert altered.thin(thinned, 2).metadata["states_every"] == 6
+    assert thinned.expert_return == 2.0
+
+
+def test_selected_dimensions_are_numbered_as_in_the_whole_state():
+    once = altered.select(recordings(), [1, 0])
+    assert next(iter(once)).states[3].tolist() == [-3, 3]
+    assert once.metadata["observed"] == [1, 0]
+    assert altered.select(once, [1]).metadata["observed"] == [0]
+
+
+def test_noise_is_in_units_of_each_dimension_and_adds_up():
+    clean = recordings((2000, 2000))
+    shaken = altered.noisy(clean, 0.3)
+    pairs = zip(clean, shaken, strict=True)
+    errors = np.concatenate([b.states - a.states for a, b in pairs])
+    scale = np.concatenate([each.states for each in clean]).std(0)
+    assert np.allclose(errors.std(0), 0.3 * scale, rtol=0.05)
+    assert abs(np.corrcoef(errors.T)[0, 1]) < 0.05
+    assert altered.noisy(shaken, 0.4).metadata["noise"] == pytest.approx(0.5)
+    same = altered.noisy(clean, 0.3)
+    assert all(np.array_equal(a.states, b.states) for a, b in zip(shaken, same, strict=True))
+
+
+def test_clips_begin_anywhere_and_end_an_episode_only_where_it_ended():
+    cut = altered.clips(recordings(), 4, 200)
+    firsts = {int(each.states[0, 0]) for each in cut}
+    assert firsts == {*range(7), *range(100, 104)}
+    for each in cut:
+        assert np.diff(each.states[:, 0]).tolist() == [1, 1, 1]
+        assert each.terminal == (each.states[-1, 0] == 9)
+    assert cut.metadata["clip_states"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x: altered.thin(x, 0), "at least 1"),
+        (lambda x: altered.thin(x, 8), "trajectory 1: every=8 leaves one of its 7 states"),
+        (lambda x: altered.select(x, [0, 2]), "from 0 to 1"),
+        (lambda x: altered.select(x, []), "from 0 to 1"),
+        (lambda x: altered.select(x, [1, 1]), "different numbers"),
+        (lambda x: altered.noisy(x, 0.0), "above 0"),
+        (lambda x: altered.clips(x, 1, 5), "at least two states"),
+        (lambda x: altered.clips(x, 11, 5), "the longest has 10"),
+    ],
+)
+def test_requests_that_cannot_be_met(change, words):
+    with pytest.raises(ValueError, match=words):
+        change(recordings())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entry"),
+    [
+        (["thin", "--every", "2"], "states_every  2"),
+        (["select", "--dimensions", "1"], r"observed      [1]"),
+        (["noise", "--share", "0.1"], "noise         0.1"),
+        (["clip", "--states", "3", "--count", "4"], "clip_states   3"),
+    ],
+)
+def test_from_the_command_line(arguments, entry, tmp_path, capsys):
+    recordings().save(tmp_path / "in.npz")
+    name, *options = arguments
+    command = ["demos", name, str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), *options]
+    main(command)
+    assert entry in capsys.readouterr().out
+    assert Demonstrations.load(tmp_path / "out.npz").metadata
+    with pytest.raises(SystemExit):
+        main(command)
+    assert "exists" in capsys.readouterr().err
