@@ -19,6 +19,7 @@ from rich.console import Console
 from ilfo import cli
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.registry import DYNAMICS
+from ilfo.cli import console as terminal
 from ilfo.cli import main
 from ilfo.cli import train as runs
 from ilfo.cli.commands import ROOT, Command
@@ -29,6 +30,12 @@ from ilfo.methods.mobile import MobILESettings
 from ilfo.runs import machine
 from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
+
+
+def print_to(patch: pytest.MonkeyPatch, console: Console) -> None:
+    """Let `ilfo train` print there."""
+    for module in (terminal, runs):
+        patch.setattr(module, "console", console)
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +143,7 @@ def trained_by_command(cache_home, demos_file, tmp_path_factory):
     out = tmp_path_factory.mktemp("cli") / "run"
     with pytest.MonkeyPatch.context() as patch, (out.parent / "printed").open("w") as printed:
         patch.setattr(machine, "set_up", lambda *_: MACHINE)
-        patch.setattr(runs, "console", Console(file=printed))
+        print_to(patch, Console(file=printed))
         main(training(demos_file, out))
     return out, (out.parent / "printed").read_text()
 
@@ -163,7 +170,7 @@ def test_plain_lines_without_a_terminal(trained_by_command):
 
 def test_a_method_without_online_samples_says_the_pass(cache_home, tmp_path, monkeypatch):
     printed = io.StringIO()
-    monkeypatch.setattr(runs, "console", Console(file=printed, width=200))
+    print_to(monkeypatch, Console(file=printed, width=200))
     changes = ["policy.width=8", "policy.depth=1", "passes=4", "every=2", "episodes=1"]
     main(["train", "bc", "--trajectories", "1", "--out", str(tmp_path / "run"), "--set", *changes])
     rows = [re.split("[┃│]", line) for line in printed.getvalue().splitlines()]

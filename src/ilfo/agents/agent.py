@@ -79,7 +79,7 @@ class Agent:
         if maker is None:
             problem = offline_problem(demonstrations, action_space, horizon)
         else:
-            problem = state_problem(maker, demonstrations.dim, feature_map)
+            problem = state_problem(maker, demonstrations.dim, feature_map, demonstrations.every)
         needs.check_problem(name, problem.actions, feature_map)
         settings = self.method.settings() if settings is None else settings
         if not isinstance(settings, self.method.settings):
@@ -190,7 +190,14 @@ class Agent:
 
     def remarks(self) -> list[str]:
         """What the user should know about the result."""
-        return self.method.remarks(self)
+        remarks, every = self.method.remarks(self), self.problem.every
+        if every > 1 and self.method.needs.steps:
+            remarks.append(
+                f"demonstrated states are {every} control steps apart, but {self.method.name} "
+                "takes neighbouring ones for one step; use mobile, or recordings at the control "
+                "rate"
+            )
+        return remarks
 
     def check_budget(self, total_timesteps: int | None) -> None:
         """That so many environment steps can be taken, or an error that says why not."""
@@ -345,8 +352,7 @@ class Agent:
             agent._take(cls.method.needs.restrict(cls.method.name, demonstrations))
         if environment is not None:
             maker = factory(environment, agent.problem.horizon)
-            dim = demonstrations.dim if demonstrations else agent.problem.demonstrated_dim
-            saving.check_same_problem(agent, maker, dim, path)
+            saving.check_same_problem(agent, maker, demonstrations, path)
             agent._factory = maker
         agent.restore(path)
         return agent

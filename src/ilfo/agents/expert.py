@@ -77,7 +77,7 @@ def prepare_expert(agent: "Agent") -> Expert:
     means, floor = for_each_seed(np.zeros(0, np.float32)), None
     if name is not None:
         spec, states = getattr(agent.settings, name), getattr(agent.state, name)
-        means = mean_features(agent.demonstrations, spec, states, problem.horizon)
-        own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.horizon)
+        means = mean_features(agent.demonstrations, spec, states, problem.frames)
+        own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.frames)
         floor = compiled(eqx.filter_vmap(own_distance), states)(states)
     return Expert(means, steps, problem.feature_map is None, floor)

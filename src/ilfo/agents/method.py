@@ -32,6 +32,9 @@ class Needs:
     """An environment to interact with."""
     states: bool = False
     """Demonstrations of the states themselves, not of a feature h(s)."""
+    steps: bool = False
+    """Demonstrated states that are one control step apart. Others are not refused: the result
+    comes with a remark."""
 
     def restrict(self, method: str, demonstrations: Demonstrations) -> Demonstrations:
         """The demonstrations as the method may see them, or an error before any work."""

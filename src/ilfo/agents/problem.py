@@ -25,6 +25,13 @@ class Problem(eqx.Module):
     """h, if the demonstrations hold h(s) instead of states."""
     unflattened: tuple[int, ...] | None = None
     """Shape of an observation; None if it is a vector."""
+    every: int = 1
+    """Control steps between two demonstrated states."""
+
+    @property
+    def frames(self) -> int:
+        """Demonstrated states that a whole episode has after the first."""
+        return -(-self.horizon // self.every)
 
     def demonstrated(self, state: Array) -> Array:
         """What a demonstration would hold of the learner's state."""
@@ -36,7 +43,10 @@ class Problem(eqx.Module):
 
 
 def state_problem(
-    factory: Factory, demonstrated_dim: int, feature_map: Callable[[Array], Array] | None
+    factory: Factory,
+    demonstrated_dim: int,
+    feature_map: Callable[[Array], Array] | None,
+    every: int = 1,
 ) -> Problem:
     """The problem of imitating such demonstrations in an environment; ValueError if they do not
     fit each other."""
@@ -57,7 +67,12 @@ def state_problem(
             )
     shape = factory.observation_space.shape
     unflattened = None if shape == (dim,) else shape
-    return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map, unflattened)
+    if every > factory.horizon:
+        raise ValueError(
+            f"demonstrated states are {every} control steps apart, but an episode of "
+            f"{factory.name} has at most {factory.horizon}"
+        )
+    return Problem(dim, actions, factory.horizon, demonstrated_dim, feature_map, unflattened, every)
 
 
 def offline_problem(
@@ -70,5 +85,6 @@ def offline_problem(
             "action_space, e.g. action_space=gymnasium.spaces.Discrete(2)"
         )
     dim = demonstrations.dim
-    longest = int(demonstrations.lengths.max()) if horizon is None else horizon
-    return Problem(dim, action_space(actions), longest, dim)
+    every = demonstrations.every
+    longest = every * int(demonstrations.lengths.max()) if horizon is None else horizon
+    return Problem(dim, action_space(actions), longest, dim, every=every)

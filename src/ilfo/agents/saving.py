@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from ilfo.agents.problem import state_problem
 from ilfo.agents.registry import COMPONENTS, FUNCTIONS
 from ilfo.common.types import DemonstratedSteps
+from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 from ilfo.storage import checkpoint, config
 from ilfo.storage.provenance import versions
@@ -68,9 +69,15 @@ def read_state(agent: "Agent", path: PathLike) -> Any:
     return checkpoint.load(path, like, ignored=GONE_STATE)[0]
 
 
-def check_same_problem(agent: "Agent", factory: Factory, dim: int, path: PathLike) -> None:
-    """That an environment poses the problem that was saved."""
-    problem = state_problem(factory, dim, agent.problem.feature_map)
+def check_same_problem(
+    agent: "Agent", factory: Factory, demonstrations: Demonstrations | None, path: PathLike
+) -> None:
+    """That environment and demonstrations pose the problem that was saved."""
+    saved = agent.problem
+    dim, every = saved.demonstrated_dim, saved.every
+    if demonstrations is not None:
+        dim, every = demonstrations.dim, demonstrations.every
+    problem = state_problem(factory, dim, saved.feature_map, every)
     if problem != agent.problem:
         raise ValueError(
             f"{path} was trained on another problem: {agent.problem}, but {factory.name} and these "

@@ -43,6 +43,8 @@ class Train:
     """Demonstrations: an .npz, .csv or .parquet file, or a folder; see `ilfo demos inspect`."""
     trajectories: int | None = None
     """Number of demonstrations to use, the first ones; by default the task's number, or all."""
+    every: int | None = None
+    """Control steps between two recorded states, e.g. 4; by default what the file says, or 1."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0
@@ -74,6 +76,7 @@ class Train:
             env=self.env,
             demos=_absolute(self.demos),
             trajectories=self.trajectories,
+            every=self.every,
             horizon=self.horizon,
             seeds=self.seeds,
             first_seed=self.first_seed,

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.rate import EVERY, valid_rate
 from ilfo.data.trajectory import Trajectory
 
-EVERY, OBSERVED, NOISE, CLIPS = "states_every", "observed", "noise", "clip_states"
+OBSERVED, NOISE, CLIPS = "observed", "noise", "clip_states"
 """Entries of the metadata."""
 
 
@@ -20,8 +21,7 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
 
     The end of a terminated episode may lie up to `every` - 1 steps after its last state.
     """
-    if every < 1:
-        raise ValueError(f"every is {every}, but must be at least 1")
+    every = valid_rate(every)
 
     def thinned(trajectory: Trajectory) -> Trajectory:
         states = trajectory.states[::every]
@@ -32,8 +32,7 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
             )
         return Trajectory(states, trajectory.terminal)
 
-    before = int(demonstrations.metadata.get(EVERY, 1))
-    return _changed(demonstrations, thinned, {EVERY: before * every})
+    return _changed(demonstrations, thinned, {EVERY: demonstrations.every * every})
 
 
 def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonstrations:

@@ -28,6 +28,7 @@ from ilfo.data.npz import (
     shared_metadata,
     write,
 )
+from ilfo.data.rate import EVERY, valid_rate
 from ilfo.data.table import SUFFIXES, Table, read_table
 from ilfo.data.trajectory import (
     Trajectory,
@@ -59,6 +60,8 @@ class Demonstrations:
         self._known_lengths = lengths
         self._returns = returns
         self._metadata = encode_metadata({} if metadata is None else metadata)
+        self.every = valid_rate(self.metadata.get(EVERY, 1))
+        """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
 
     @classmethod
     def from_arrays(
@@ -79,8 +82,9 @@ class Demonstrations:
           one bool for all trajectories or one for each.
         - `actions`: a list of arrays (T_i, ...), for methods that need actions.
         - `returns`: return of each trajectory, for reports only.
-        - `metadata`: a dict that JSON can store, for reports only. Scores are computed from its
-          entries "expert_return" and "random_return".
+        - `metadata`: a dict that JSON can store. Scores are computed from its entries
+          "expert_return" and "random_return". If states are not one control step apart,
+          "states_every" says how many.
         """
         if not isinstance(states, (Sequence, np.ndarray)):
             raise ValueError(
@@ -296,6 +300,21 @@ class Demonstrations:
             lengths=None if lengths is None else lengths[:n],
             returns=None if self.returns is None else self.returns[:n],
             metadata=self.metadata,
+        )
+
+    def recorded_every(self, steps: int) -> "Demonstrations":
+        """The same, with the statement that states are this many control steps apart."""
+        stated = self.metadata.get(EVERY)
+        if stated is not None and stated != steps:
+            raise ValueError(
+                f"the demonstrations say themselves that their states are {stated} control steps "
+                f"apart, not {steps}; leave the number out"
+            )
+        return Demonstrations(
+            self._open,
+            lengths=self._known_lengths,
+            returns=self._returns,
+            metadata=self.metadata | {EVERY: steps},
         )
 
     def states_only(self) -> "Demonstrations":

@@ -50,6 +50,11 @@ class AbstractDiscriminator(eqx.Module):
     ) -> Any:
         """The state before the first fit; `sample` holds demonstrated steps."""
 
+    def at_rate(self, every: int) -> "AbstractDiscriminator":
+        """For demonstrated states that are `every` control steps apart; must be overridden where
+        features see more of a step than the state that it reaches."""
+        return self
+
     @abc.abstractmethod
     def floor(self, state: Any, sample: DemonstratedSteps, horizon: int) -> Floor:
         """The expert's distance from itself."""

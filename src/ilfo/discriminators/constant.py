@@ -4,6 +4,8 @@ It shows how much of a score is due to not terminating. What imitation adds is t
 that. The features, and the choice of the policy to return, are those of the wrapped discriminator.
 """
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 
 from ilfo.discriminators.base import AbstractDiscriminator
@@ -18,6 +20,9 @@ class ConstantCost(AbstractDiscriminator):
 
     def init(self, sample, feature_map, *, key):
         return self.wrapped.init(sample, feature_map, key=key)
+
+    def at_rate(self, every):
+        return replace(self, wrapped=self.wrapped.at_rate(every))
 
     def floor(self, state, sample, horizon):
         return self.wrapped.floor(state, sample, horizon)

@@ -22,6 +22,7 @@ demonstration ever is. The terminal state itself has the features of any other s
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import equinox as eqx
@@ -208,6 +209,11 @@ class MMD(AbstractDiscriminator):
                 whitening(waves, sample.trajectory, self.ridge)
             )
         return MMDState(psi, jnp.zeros(psi.size), matrix)
+
+    def at_rate(self, every: int) -> "MMD":
+        """Neighbouring states that are not one step apart cannot be compared with the learner's
+        steps: then the features see states alone."""
+        return self if every == 1 else replace(self, input="state")
 
     def floor(self, state: MMDState, sample: DemonstratedSteps, horizon: int) -> Floor:
         """The whitening is fitted without the demonstrations left out: with them in it, it would

@@ -97,7 +97,7 @@ def init(
         learned=policy,
         optimiser=settings.cloning.init(policy),
         inverse=settings.inverse.init(dim, actions, key=keys["inverse"]),
-        chooser=settings.chooser.init(steps, None, key=keys["chooser"]),
+        chooser=settings.chooser.at_rate(problem.every).init(steps, None, key=keys["chooser"]),
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, 1, 1),
         chosen=Choice.none_yet(policy),
         coverage=jnp.zeros(()),
@@ -178,7 +178,7 @@ class BCO(Agent):
         settings=BCOSettings,
         init=init,
         improve=improve,
-        needs=Needs(states=True),
+        needs=Needs(states=True, steps=True),
         remarks=remarks,
         metrics=(
             "mmd",

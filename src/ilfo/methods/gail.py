@@ -94,7 +94,9 @@ def init(
         classifier=settings.classifier.init(inputs, key=keys["classifier"]),
         states=states,
         changes=Normaliser.fit(steps.after - steps.before, steps.weight),
-        chooser=settings.chooser.init(steps, problem.feature_map, key=keys["chooser"]),
+        chooser=settings.chooser.at_rate(problem.every).init(
+            steps, problem.feature_map, key=keys["chooser"]
+        ),
         chosen=Choice.none_yet(policy),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
@@ -126,7 +128,7 @@ def improve(
     classifier, classifier_log = settings.classifier.fit(
         state.classifier,
         learner,
-        Occupied(theirs, *sampled_occupancy(steps, problem.horizon)),
+        Occupied(theirs, *sampled_occupancy(steps, problem.frames)),
         key=keys["classifier"],
     )
     cost = settings.classifier.cost(classifier, own).reshape(rollout.valid.shape)
@@ -218,6 +220,7 @@ class GAIfO(Agent):
         init=functools.partial(init, sees_actions=False),
         improve=improve,
         budgets=BUDGETS,
+        needs=Needs(steps=True),
         metrics=METRICS,
         shown=SHOWN,
     )

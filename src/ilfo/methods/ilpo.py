@@ -95,7 +95,7 @@ def init(
         policy=policy,
         optimiser=settings.cloning.init(remap),
         latent=latent,
-        chooser=settings.chooser.init(steps, None, key=keys["chooser"]),
+        chooser=settings.chooser.at_rate(problem.every).init(steps, None, key=keys["chooser"]),
         buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, 1, 1),
         chosen=Choice.none_yet(policy),
         key=keys["run"],
@@ -162,7 +162,7 @@ class ILPO(Agent):
         init=init,
         improve=improve,
         budgets=4,
-        needs=Needs(discrete=True, states=True),
+        needs=Needs(discrete=True, states=True, steps=True),
         metrics=("mmd", "mmd_floor", "latent_loss", "loss", "remap_accuracy", "latents_used"),
         shown={
             "mmd": "MMD to expert",

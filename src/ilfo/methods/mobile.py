@@ -111,7 +111,8 @@ class MobILESettings(eqx.Module):
     """The policy's network."""
     inference: Inference | None = Inference()
     """Actions inferred for the demonstrated steps, and their uses; None infers nothing. It is off
-    where demonstrations hold a feature h(s) of the state."""
+    where demonstrations hold a feature h(s) of the state, or states that are several control steps
+    apart."""
     floor: bool = True
     """Heed the noise floor, which is the expert's own distance from itself: costs count for as much
     as the distance exceeds it, and the policy to return is the newest of those that it cannot tell
@@ -166,8 +167,14 @@ class MobILESettings(eqx.Module):
             imagined_streams=streams,
             buffer_horizons=size,
             planner=self.planner.for_horizon(horizon),
-            inference=None if problem.feature_map is not None else self.inference,
+            discriminator=self.discriminator.at_rate(problem.every),
+            inference=self.inference if pairs_are_steps(problem) else None,
         )
+
+
+def pairs_are_steps(problem: Problem) -> bool:
+    """Whether neighbouring rows of a demonstration are states that one action lies between."""
+    return problem.feature_map is None and problem.every == 1
 
 
 def init(

@@ -34,6 +34,8 @@ class RunSpec:
     """File or folder of demonstrations; None for those bundled with the task."""
     trajectories: int | None = None
     """Number of trajectories to use; None for the task's number, or all in `demos`."""
+    every: int | None = None
+    """Control steps between two recorded states; None for what `demos` says, or 1."""
     horizon: int | None = None
     """Maximum length of an episode; None for the environment's time limit."""
     seeds: int = 1
@@ -55,6 +57,10 @@ class RunSpec:
             raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("no environment is given; use --task, or --env with --demos")
+        if self.every is not None and self.demos is None:
+            raise ValueError(
+                "the demonstrations of a task are at the control rate; use --every with --demos"
+            )
         acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("no number of environment steps is given; use --total-timesteps")
@@ -82,6 +88,8 @@ class RunSpec:
             actions = METHODS[self.method].method.needs.actions and not states_only
             return find_task(str(self.task)).load(self.trajectories, actions=actions)
         loaded = Demonstrations.load(self.demos) if states_only else self._load(self.demos)
+        if self.every is not None:
+            loaded = loaded.recorded_every(self.every)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str) -> Demonstrations:

@@ -30,6 +30,7 @@ GONE_STATE = (".average",)
 ADDED: dict[str, dict[str, Any]] = {
     "MobILESettings": {"inference": None, "floor": False, "balanced": False, "paired": False},
     "EnsembleDynamics": {"scaled": False},
+    "Problem": {"every": 1},
     "MMD": {"scales": 1, "ridge": None},
     "Passes": {"averaged": False},
     "BufferNormalised": {"quantile": 1.0, "soft": False},
