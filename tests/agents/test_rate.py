@@ -10,6 +10,7 @@ import pytest
 from ilfo.cli import main
 from ilfo.data.altered import thin
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.describe import describe
 from ilfo.discriminators.expert_mean import mean_features
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.runs import machine
@@ -34,6 +35,11 @@ def test_recordings_are_at_the_control_rate_unless_they_say_otherwise():
     assert thin(moving(8), 4).recorded_every(4).states_only().take(2).every == 4
     with pytest.raises(ValueError, match="say themselves that their states are 4"):
         thin(moving(8), 4).recorded_every(2)
+
+
+def test_inspecting_says_the_rate():
+    assert "nothing in the file says otherwise" in describe(moving(8))
+    assert "rate          one state every 4 control steps" in describe(thin(moving(8), 4))
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.0, "4", True])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations, Trajectory
+from ilfo.data.rate import EVERY
 
 
 def describe(demonstrations: Demonstrations) -> str:
@@ -29,6 +30,7 @@ def describe(demonstrations: Demonstrations) -> str:
         f"states        {sum(lengths) + len(lengths)} of dimension {len(moments.mean)}",
         f"transitions   {_spread(lengths)} per trajectory",
         f"endings       {terminal} terminal, {len(lengths) - terminal} truncated",
+        f"rate          {_rate(demonstrations)}",
         *_returns(demonstrations),
         *(f"{name:<13} {value}" for name, value in demonstrations.metadata.items()),
         "",
@@ -38,6 +40,14 @@ def describe(demonstrations: Demonstrations) -> str:
         f"repeated trajectories: {_listed(repeats.labels)}",
     ]
     return "\n".join(lines)
+
+
+def _rate(demonstrations: Demonstrations) -> str:
+    if EVERY not in demonstrations.metadata:
+        return "one state per control step; nothing in the file says otherwise"
+    if demonstrations.every == 1:
+        return "one state per control step"
+    return f"one state every {demonstrations.every} control steps"
 
 
 class _Moments:
