@@ -13,6 +13,15 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 
 
+class Observed(eqx.Module):
+    """h(s) of recordings that hold some dimensions of the state."""
+
+    dimensions: tuple[int, ...]
+
+    def __call__(self, state: Array) -> Array:
+        return state[jnp.asarray(self.dimensions)]
+
+
 class Problem(eqx.Module):
     """Sizes and spaces of an environment and its demonstrations."""
 
@@ -52,11 +61,17 @@ def state_problem(
     fit each other."""
     dim = state_dim(factory.observation_space)
     actions = action_space(factory.action_space)
+    if isinstance(feature_map, Observed) and max(feature_map.dimensions) >= dim:
+        raise ValueError(
+            f"demonstrations hold the dimensions {list(feature_map.dimensions)} of the state, but "
+            f"observations of {factory.name} have {dim} numbers, 0 to {dim - 1}"
+        )
     if feature_map is None and demonstrated_dim != dim:
         raise ValueError(
             f"demonstrated states have {demonstrated_dim} numbers, but observations of "
-            f"{factory.name} have {dim}; if the demonstrations hold a feature h(s) of the state, "
-            "pass that function as feature_map"
+            f"{factory.name} have {dim}; if the demonstrations hold a part of the state, say which "
+            "(--observe, or demonstrations.holding), and if they hold another feature h(s), pass "
+            "that function as feature_map"
         )
     if feature_map is not None:
         shape = jax.eval_shape(feature_map, jax.ShapeDtypeStruct((dim,), jnp.float32)).shape

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ilfo import common, discriminators, dynamics, planners
-from ilfo.agents.problem import Problem
+from ilfo.agents.problem import Observed, Problem
 from ilfo.common.fitting import AbstractOptimiser, Passes
 from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.discriminators import AbstractDiscriminator, Classifier
@@ -48,6 +48,7 @@ PARTS: tuple[type, ...] = (
     GAECritic,
     Passes,
     Problem,
+    Observed,
     BoxActions,
     DiscreteActions,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from ilfo.agents.problem import state_problem
+from ilfo.agents.problem import Observed, state_problem
 from ilfo.agents.registry import COMPONENTS, FUNCTIONS
 from ilfo.common.types import DemonstratedSteps
 from ilfo.data.demonstrations import Demonstrations
@@ -74,10 +74,12 @@ def check_same_problem(
 ) -> None:
     """That environment and demonstrations pose the problem that was saved."""
     saved = agent.problem
-    dim, every = saved.demonstrated_dim, saved.every
+    dim, every, feature_map = saved.demonstrated_dim, saved.every, saved.feature_map
     if demonstrations is not None:
         dim, every = demonstrations.dim, demonstrations.every
-    problem = state_problem(factory, dim, saved.feature_map, every)
+        if demonstrations.observed is not None:
+            feature_map = Observed(demonstrations.observed)
+    problem = state_problem(factory, dim, feature_map, every)
     if problem != agent.problem:
         raise ValueError(
             f"{path} was trained on another problem: {agent.problem}, but {factory.name} and these "

@@ -45,6 +45,9 @@ class Train:
     """Number of demonstrations to use, the first ones; by default the task's number, or all."""
     every: int | None = None
     """Control steps between two recorded states, e.g. 4; by default what the file says, or 1."""
+    observe: tuple[int, ...] = ()
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5; by default what the file says,
+    or all."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0
@@ -77,6 +80,7 @@ class Train:
             demos=_absolute(self.demos),
             trajectories=self.trajectories,
             every=self.every,
+            observe=self.observe,
             horizon=self.horizon,
             seeds=self.seeds,
             first_seed=self.first_seed,

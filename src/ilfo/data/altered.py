@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.data.rate import EVERY, valid_rate
+from ilfo.data.statements import EVERY, OBSERVED, valid_rate
 from ilfo.data.trajectory import Trajectory
 
-OBSERVED, NOISE, CLIPS = "observed", "noise", "clip_states"
+NOISE, CLIPS = "noise", "clip_states"
 """Entries of the metadata."""
 
 
@@ -44,7 +44,7 @@ def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonst
             f"cannot select dimensions {kept} of states with {demonstrations.dim}: expected "
             f"different numbers from 0 to {demonstrations.dim - 1}"
         )
-    before = demonstrations.metadata.get(OBSERVED) or list(range(demonstrations.dim))
+    before = demonstrations.observed or range(demonstrations.dim)
     return _changed(
         demonstrations,
         lambda trajectory: Trajectory(trajectory.states[:, kept], trajectory.terminal),

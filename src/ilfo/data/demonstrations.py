@@ -28,7 +28,7 @@ from ilfo.data.npz import (
     shared_metadata,
     write,
 )
-from ilfo.data.rate import EVERY, valid_rate
+from ilfo.data.statements import EVERY, OBSERVED, valid_dimensions, valid_rate
 from ilfo.data.table import SUFFIXES, Table, read_table
 from ilfo.data.trajectory import (
     Trajectory,
@@ -62,6 +62,8 @@ class Demonstrations:
         self._metadata = encode_metadata({} if metadata is None else metadata)
         self.every = valid_rate(self.metadata.get(EVERY, 1))
         """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
+        self.observed = valid_dimensions(self.metadata.get(OBSERVED))
+        """Numbers of the state's dimensions that a row holds; None for all of them."""
 
     @classmethod
     def from_arrays(
@@ -84,7 +86,8 @@ class Demonstrations:
         - `returns`: return of each trajectory, for reports only.
         - `metadata`: a dict that JSON can store. Scores are computed from its entries
           "expert_return" and "random_return". If states are not one control step apart,
-          "states_every" says how many.
+          "states_every" says how many; if they hold a part of the state, "observed" lists its
+          dimensions.
         """
         if not isinstance(states, (Sequence, np.ndarray)):
             raise ValueError(
@@ -304,17 +307,34 @@ class Demonstrations:
 
     def recorded_every(self, steps: int) -> "Demonstrations":
         """The same, with the statement that states are this many control steps apart."""
-        stated = self.metadata.get(EVERY)
-        if stated is not None and stated != steps:
+        if EVERY in self.metadata and self.every != steps:
             raise ValueError(
-                f"the demonstrations say themselves that their states are {stated} control steps "
-                f"apart, not {steps}; leave the number out"
+                f"the demonstrations say themselves that their states are {self.every} control "
+                f"steps apart, not {steps}; leave the number out"
             )
+        return self._stating({EVERY: steps})
+
+    def holding(self, dimensions: Sequence[int]) -> "Demonstrations":
+        """The same, with the statement that rows hold these dimensions of the state."""
+        stated = tuple(dimensions)
+        if self.observed not in (None, stated):
+            raise ValueError(
+                f"the demonstrations say themselves that they hold the dimensions "
+                f"{list(self.observed or ())} of the state, not {list(stated)}; leave them out"
+            )
+        if len(stated) != self.dim:
+            raise ValueError(
+                f"rows of the demonstrations have {self.dim} numbers, but {len(stated)} dimensions "
+                "are named; `ilfo demos select` keeps some of them"
+            )
+        return self._stating({OBSERVED: list(stated)})
+
+    def _stating(self, statement: Mapping[str, Any]) -> "Demonstrations":
         return Demonstrations(
             self._open,
             lengths=self._known_lengths,
             returns=self._returns,
-            metadata=self.metadata | {EVERY: steps},
+            metadata=self.metadata | dict(statement),
         )
 
     def states_only(self) -> "Demonstrations":

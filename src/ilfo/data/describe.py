@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations, Trajectory
-from ilfo.data.rate import EVERY
+from ilfo.data.statements import EVERY
 
 
 def describe(demonstrations: Demonstrations) -> str:

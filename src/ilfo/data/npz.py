@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.data.rate import EVERY
+from ilfo.data.statements import EVERY, OBSERVED
 from ilfo.data.trajectory import (
     Trajectory,
     checked,
@@ -204,13 +204,18 @@ def joined_returns(shards: list[Shard]) -> np.ndarray | None:
 
 
 def shared_metadata(shards: list[Shard]) -> dict[str, Any]:
-    """The entries that all shards have in common; they must agree about the rate."""
+    """The entries that all shards have in common; they must agree about rate and dimensions."""
     first, *others = [shard.metadata for shard in shards]
     rates = {shard.metadata.get(EVERY, 1) for shard in shards}
     if len(rates) > 1:
         raise DemonstrationError(
             f"the files of the folder have states that are {sorted(rates)} control steps apart; "
             "put each rate into a folder of its own"
+        )
+    if any(other.get(OBSERVED) != first.get(OBSERVED) for other in others):
+        raise DemonstrationError(
+            "the files of the folder hold different dimensions of the state; put each kind into a "
+            "folder of its own"
         )
     return {
         name: value

@@ -36,6 +36,8 @@ class RunSpec:
     """Number of trajectories to use; None for the task's number, or all in `demos`."""
     every: int | None = None
     """Control steps between two recorded states; None for what `demos` says, or 1."""
+    observe: tuple[int, ...] = ()
+    """Dimensions of the state that `demos` holds; empty for what it says, or all."""
     horizon: int | None = None
     """Maximum length of an episode; None for the environment's time limit."""
     seeds: int = 1
@@ -57,9 +59,10 @@ class RunSpec:
             raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("no environment is given; use --task, or --env with --demos")
-        if self.every is not None and self.demos is None:
+        if (self.every is not None or self.observe) and self.demos is None:
             raise ValueError(
-                "the demonstrations of a task are at the control rate; use --every with --demos"
+                "the demonstrations of a task are whole states at the control rate; use --every "
+                "and --observe with --demos"
             )
         acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
@@ -90,6 +93,8 @@ class RunSpec:
         loaded = Demonstrations.load(self.demos) if states_only else self._load(self.demos)
         if self.every is not None:
             loaded = loaded.recorded_every(self.every)
+        if self.observe:
+            loaded = loaded.holding(self.observe)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str) -> Demonstrations:
@@ -154,7 +159,8 @@ def spec_of(run: RunDirectory) -> RunSpec:
     """The spec that is recorded in a run directory."""
     try:
         recorded = dict(run.config.get("spec") or run.config["order"])  # its name in old runs
-        return RunSpec(**recorded | {"changes": tuple(recorded["changes"])})
+        observe = tuple(recorded.get("observe", ()))
+        return RunSpec(**recorded | {"changes": tuple(recorded["changes"]), "observe": observe})
     except (KeyError, TypeError) as error:
         raise RunError(
             f"{run.path / 'config.json'} does not say what was trained ({error}); it is not a "
@@ -164,4 +170,5 @@ def spec_of(run: RunDirectory) -> RunSpec:
 
 def to_json(spec: RunSpec) -> dict[str, Any]:
     """The spec as a dict for `config.json`, with the budget filled in."""
-    return asdict(spec) | {"total_timesteps": spec.budget, "changes": list(spec.changes)}
+    lists = {"changes": list(spec.changes), "observe": list(spec.observe)}
+    return asdict(spec) | {"total_timesteps": spec.budget} | lists
