@@ -107,7 +107,7 @@ def test_the_rate_from_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(machine, "set_up", lambda *_: MACHINE)
     with pytest.raises(SystemExit):
         main(["train", "--task", "cartpole", "--every", "4", "--out", str(tmp_path / "run")])
-    assert "use --every and --observe with --demos" in capsys.readouterr().err
+    assert "use --every, --rate and --observe with --demos" in capsys.readouterr().err
     thin(demonstrations(), EVERY).save(tmp_path / "sparse.npz")
     command = ["train", "--env", "CartPole-v1", "--demos", str(tmp_path / "sparse.npz")]
     command += ["--total-timesteps", "1000"]

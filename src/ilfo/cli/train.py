@@ -13,6 +13,8 @@ from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
+from ilfo.environments import observing
+from ilfo.environments.factory import factory
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -26,7 +28,7 @@ from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
 from ilfo.runs.progress import Progress
-from ilfo.runs.spec import RunSpec, spec_of
+from ilfo.runs.spec import STATED, RunSpec, spec_of
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,11 @@ class Train:
     """Number of demonstrations to use, the first ones; by default the task's number, or all."""
     every: int | None = None
     """Control steps between two recorded states, e.g. 4; by default what the file says, or 1."""
-    observe: tuple[int, ...] = ()
-    """Dimensions of the state that the recordings hold, e.g. 0 1 5; by default what the file says,
-    or all."""
+    rate: str | None = None
+    """In place of --every: frames per second of the recordings, e.g. 25Hz."""
+    observe: tuple[str, ...] = ()
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
+    default what the file says, or all."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0
@@ -73,14 +77,15 @@ class Train:
         if self.task and (self.env or self.demos):
             raise ValueError("give either --task, or --env with --demos, not both")
         task = None if self.env or self.demos else self.task or "cartpole"
+        every, observe = self._statements()
         spec = RunSpec(
             method=self.method,
             task=task,
             env=self.env,
             demos=_absolute(self.demos),
             trajectories=self.trajectories,
-            every=self.every,
-            observe=self.observe,
+            every=every,
+            observe=observe,
             horizon=self.horizon,
             seeds=self.seeds,
             first_seed=self.first_seed,
@@ -96,6 +101,20 @@ class Train:
             say(f"stopped; continue with: ilfo resume {out}")
             raise
         show(summary, out)
+
+    def _statements(self) -> tuple[int | None, tuple[int, ...]]:
+        """What is said of the recordings: control steps between states, dimensions they hold."""
+        if self.rate is not None and self.every is not None:
+            raise ValueError("--every and --rate say the same; give one of them")
+        if self.env is None and (self.rate or self.observe):
+            raise ValueError(STATED)
+        if self.env is None or not (self.rate or self.observe):
+            return self.every, ()
+        environment = factory(self.env, self.horizon).make()
+        every = self.every
+        if self.rate is not None:
+            every = observing.steps_per_frame(self.rate, environment)
+        return every, observing.dimensions(self.observe, environment)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,12 @@ class Runner(MujocoEnv):
         )
         size = self.model.nq + self.model.nv
         self.observation_space = Box(-np.inf, np.inf, (size,), np.float32)
+        self.observation_structure = {
+            "skipped_qpos": 1,
+            "moved": 1,
+            "qpos": self.model.nq - 1,
+            "qvel": self.model.nv,
+        }
 
     def step(self, action: Any) -> Any:
         before = self.data.qpos[0]

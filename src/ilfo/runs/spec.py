@@ -20,6 +20,13 @@ NAMED = COMPONENTS | {
 """Components that a change of a setting may name."""
 
 
+STATED = (
+    "the demonstrations of a task are whole states at the control rate; use --every, --rate and "
+    "--observe with --demos"
+)
+"""Error where something else is said of them."""
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """Everything needed to repeat a run: method, task or environment, demonstrations, budget."""
@@ -60,10 +67,7 @@ class RunSpec:
         if self.task is None and self.env is None:
             raise ValueError("no environment is given; use --task, or --env with --demos")
         if (self.every is not None or self.observe) and self.demos is None:
-            raise ValueError(
-                "the demonstrations of a task are whole states at the control rate; use --every "
-                "and --observe with --demos"
-            )
+            raise ValueError(STATED)
         acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("no number of environment steps is given; use --total-timesteps")

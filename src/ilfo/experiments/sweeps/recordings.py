@@ -12,7 +12,7 @@ from ilfo.experiments.sweeps.tasks import FIRST_SEED
 from ilfo.runs.spec import RunSpec
 
 ON = ("hopper", "walker2d")
-SAMPLES = 24_000
+SAMPLES = 16_000
 """Environment steps of every cell."""
 EVERY = 2
 

@@ -1,0 +1,77 @@
+"""What an environment says of its observations: the time between two, and what their parts are."""
+
+import re
+from collections.abc import Sequence
+
+import gymnasium as gym
+
+POSITIONS = "positions"
+"""Stands for the part `qpos` of a MuJoCo environment's observation."""
+NEARLY = 0.01
+"""By how much a number of control steps may differ from a whole one."""
+
+
+def control_step(environment: gym.Env) -> float | None:
+    """Seconds between two observations; None if the environment does not say.
+
+    MuJoCo environments and Pendulum have it as `dt`, CartPole as `tau`.
+    """
+    for name in ("dt", "tau"):
+        value = getattr(environment.unwrapped, name, None)
+        if isinstance(value, float) and value > 0:
+            return value
+    return None
+
+
+def steps_per_frame(rate: str, environment: gym.Env) -> int:
+    """Control steps between two frames of recordings at that rate, such as `25Hz`."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:hz)?\s*", rate, re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"the rate is {rate!r}, but must be a number of frames per second: 25Hz")
+    seconds = control_step(environment)
+    if seconds is None:
+        raise ValueError(
+            "this environment does not say how long a control step takes; say how many of them lie "
+            "between two recorded states: --every"
+        )
+    steps = 1 / (float(match[1]) * seconds)
+    if round(steps) < 1 or abs(steps - round(steps)) > NEARLY * steps:
+        raise ValueError(
+            f"at {match[1]} Hz, {steps:.3g} control steps of {seconds:g} s lie between two frames, "
+            "but it must be a whole number; record or resample at a rate that divides "
+            f"{1 / seconds:g} Hz"
+        )
+    return round(steps)
+
+
+def dimensions(names: Sequence[str], environment: gym.Env) -> tuple[int, ...]:
+    """Numbers of the dimensions that are given by number or by the name of a part."""
+    parts = _parts(environment)
+    found: list[int] = []
+    for name in names:
+        part = parts.get("qpos" if name == POSITIONS else name)
+        if part is not None:
+            found += part
+        elif name.isdecimal():
+            found.append(int(name))
+        else:
+            known = [POSITIONS, *parts] if "qpos" in parts else list(parts)
+            raise ValueError(
+                f"unknown part of the observation: {name!r}; give numbers of dimensions"
+                + (f", or {', '.join(known)}" if known else "; this environment names no parts")
+            )
+    return tuple(found)
+
+
+def _parts(environment: gym.Env) -> dict[str, list[int]]:
+    """Dimensions by the name of their part, as MuJoCo environments tell them."""
+    structure = getattr(environment.unwrapped, "observation_structure", None)
+    if not isinstance(structure, dict):
+        return {}
+    parts, first = dict[str, list[int]](), 0
+    for name, size in structure.items():
+        if name == "skipped_qpos" or not size:
+            continue
+        parts[name] = list(range(first, first + size))
+        first += size
+    return parts

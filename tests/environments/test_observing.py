@@ -1,0 +1,51 @@
+"""Time steps and parts of observations, as environments tell them."""
+
+import gymnasium as gym
+import pytest
+
+from ilfo.environments.observing import control_step, dimensions, steps_per_frame
+
+
+@pytest.fixture(scope="module")
+def hopper():
+    return gym.make("Hopper-v5")
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [("ilfo/Hopper-v0", 0.02), ("CartPole-v1", 0.02), ("Pendulum-v1", 0.05), ("Acrobot-v1", 0.2)],
+)
+def test_seconds_of_a_control_step(name, seconds):
+    assert control_step(gym.make(name)) == pytest.approx(seconds)
+    assert control_step(gym.make("MountainCar-v0")) is None
+
+
+def test_frames_in_control_steps(hopper):
+    assert [steps_per_frame(rate, hopper) for rate in ("125Hz", "62.5 hz", "31.25")] == [1, 2, 4]
+    with pytest.raises(ValueError, match=r"at 30 Hz, 4\.17 control steps of 0\.008 s .* 125 Hz"):
+        steps_per_frame("30Hz", hopper)
+    for too_fast in ("500Hz", "130Hz"):
+        with pytest.raises(ValueError, match="whole number"):
+            steps_per_frame(too_fast, hopper)
+    for wrong in ("fast", "0Hz", "-5", ""):
+        with pytest.raises(ValueError, match="frames per second"):
+            steps_per_frame(wrong, hopper)
+    with pytest.raises(ValueError, match="--every"):
+        steps_per_frame("10Hz", gym.make("MountainCar-v0"))
+
+
+def test_parts_by_name(hopper):
+    assert dimensions(("positions",), hopper) == (0, 1, 2, 3, 4)
+    assert dimensions(("qvel", "0"), hopper) == (5, 6, 7, 8, 9, 10, 0)
+    assert dimensions(("positions",), gym.make("ilfo/Hopper-v0")) == (1, 2, 3, 4, 5)
+    with pytest.raises(ValueError, match=r"'speed'; .* positions, qpos, qvel"):
+        dimensions(("speed",), hopper)
+    with pytest.raises(ValueError, match="names no parts"):
+        dimensions(("positions",), gym.make("CartPole-v1"))
+
+
+def test_the_papers_hopper_has_its_positions_where_it_says():
+    environment = gym.make("ilfo/Hopper-v0")
+    observation, _ = environment.reset(seed=0)
+    places = list(dimensions(("positions",), environment))
+    assert observation[places] == pytest.approx(environment.unwrapped.data.qpos[1:])
