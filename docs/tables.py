@@ -34,7 +34,7 @@ from ilfo.experiments.results import (
 )
 from ilfo.experiments.runner import find_sweep
 from ilfo.experiments.scores import sweep_rows
-from ilfo.experiments.significance import against_random
+from ilfo.experiments.significance import against_bco, against_random
 from ilfo.rollouts.scores import score
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -217,9 +217,15 @@ def tuned(name: str, prefix: str = "") -> None:
     _print(_dense(rows))
 
 
+def curves_against_bco() -> None:
+    """MobILE's learning curves against BC-O's."""
+    _print(against_bco("methods", find_sweep("methods"), RESULTS))
+
+
 def methods() -> None:
     """Greedy scores: a row per method, a column per task."""
-    tasks = [task for task in TITLES if _found("methods", f"{task}-bc")]
+    measured = lambda task: any(_found("methods", f"{task}-{name}") for name in METHODS)
+    tasks = [task for task in TITLES if measured(task)]
     rows: list[tuple[str, ...]] = [("method", *(TITLES[task] for task in tasks))]
     ours = {"": "MobILE", "none": "MobILE, none inferred"}
     for suffix, label in {**ours, **METHODS, "constant": "constant cost"}.items():

@@ -96,3 +96,14 @@ def test_the_page_of_tasks_has_the_cards_numbers():
 def test_the_rooms_import_registers_the_environments(program):
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_greedy_demonstrations_of_hopper_are_those_of_a_good_expert():
+    task = find_task("hopper")
+    greedy = task.load_greedy()
+    assert greedy.count() == task.demonstrations
+    assert greedy.expert_return > task.expert_return
+    assert greedy.metadata["greedy"] is True
+    assert not greedy.has_actions
+    with pytest.raises(ValueError, match="--greedy-out"):
+        find_task("cartpole").load_greedy()
