@@ -109,3 +109,28 @@ def test_starts_hold_reset_states_only(buffer):
     start = np.array([True, False, False, True, False, True])
     buffer = buffer.push(transitions(10, np.zeros(6, bool)), start)
     assert in_order(buffer.starts)[:, 0].tolist() == [13, 15]  # 10 made room
+
+
+@pytest.mark.parametrize("capacity", [40, 11])
+def test_spans_reach_states_of_the_same_episode(capacity):
+    """Episodes of 7, 2 and 6 steps whose states are 100 · episode + step; 11 slots hold the last of
+    them, across the seam of the ring."""
+    lengths, action = (7, 2, 6), 0
+    like = Transition(jnp.zeros(1), jnp.zeros(1), jnp.zeros(1), jnp.zeros((), bool))
+    buffer, kept = Buffer.empty(like, capacity, 4, 4), []
+    for episode, length in enumerate(lengths):
+        states = 100.0 * episode + jnp.arange(length + 1.0)[:, None]
+        actions = action + jnp.arange(length)[:, None]
+        action += length
+        new = Transition(states[:-1], 1.0 * actions, states[1:], jnp.zeros(length, bool))
+        buffer = buffer.push(new, jnp.arange(length) == 0)
+        kept += [(100 * episode + step, action - length + step) for step in range(length)]
+    kept = kept[-capacity:]
+    firsts = {state: act for state, act in kept if (state + 2, act + 2) in kept}
+    spans = buffer.spans(3)
+    held = jax.tree.map(lambda x: np.asarray(x)[: int(spans.recent.count)], spans.recent.items)
+    assert len(firsts) == (5 + 4 if capacity == 40 else 1 + 4)
+    assert dict(zip(held.state[:, 0], held.action[:, 0], strict=True)) == firsts
+    np.testing.assert_array_equal(held.next_state, held.state + 3)
+    assert int(buffer.spans(1).recent.count) == min(capacity, 15)
+    assert int(buffer.spans(8).recent.count) == 0

@@ -85,6 +85,22 @@ class Buffer(eqx.Module):
             self.starts.push(new.state, start),
         )
 
+    def spans(self, length: int) -> "Buffer":
+        """With the state that is reached `length` steps after the first as the next state of each
+        recent transition; without those whose episode, or what is kept of it, ends before that."""
+        ring = self.recent
+        later = lambda x, steps: jnp.roll(x, -steps, axis=0)
+        goes_on = ring.valid & later(ring.valid, 1)
+        # at a reset, and where the newest items meet the oldest, states do not follow each other
+        goes_on &= (ring.items.next_state == later(ring.items.state, 1)).all(-1)
+        whole = ring.valid
+        for step in range(length - 1):
+            whole &= later(goes_on, step)
+        reached = later(ring.items.next_state, length - 1)
+        empty = Ring.empty(jax.tree.map(lambda x: x[0], ring.items), ring.capacity)
+        long = empty.push(ring.items._replace(next_state=reached), whole)
+        return eqx.tree_at(lambda buffer: buffer.recent, self, long)
+
     @property
     def weight(self) -> Float[Array, " n"]:
         """1 for the slots of `recent` that hold a transition, 0 for the empty ones."""

@@ -4,7 +4,8 @@ This is ours, not the paper's. An inverse model q(a|s, s') is fitted on the agen
 and infers an action â for every demonstrated step; a clone is a policy fitted to them, as in BC-O.
 Single fits differ a lot in what their policies do in the end, so the clone is a mean of their
 weights over iterations, in which old fits fade (polynomial-decay averaging, Shamir & Zhang, 2013).
-Two uses:
+Where demonstrated states are k control steps apart, the inverse model is q(a|s, s') for states k
+steps apart, and the action is the first of the k. Two uses:
 
     start  the planner begins an iteration with the clone instead of its own policy
     pull   each planner step minimises  surrogate + β · mean of trust · (-log π(â|s))
@@ -17,7 +18,8 @@ How much of it to believe is measured:
   As long as it is not worse, the planner starts from it. The pull is β · min(1, (m² + noise)/c²).
   With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
-  step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0.
+  step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
+  to single steps only.
 
 Before all this the untrained policy acts for `explore` environment steps. On Reacher this measured
 better than letting the clone act at once (docs/research-log.md).

@@ -111,8 +111,7 @@ class MobILESettings(eqx.Module):
     """The policy's network."""
     inference: Inference | None = Inference()
     """Actions inferred for the demonstrated steps, and their uses; None infers nothing. It is off
-    where demonstrations hold a feature h(s) of the state, or states that are several control steps
-    apart."""
+    where demonstrations hold a feature h(s) of the state."""
     floor: bool = True
     """Heed the noise floor, which is the expert's own distance from itself: costs count for as much
     as the distance exceeds it, and the policy to return is the newest of those that it cannot tell
@@ -168,13 +167,8 @@ class MobILESettings(eqx.Module):
             buffer_horizons=size,
             planner=self.planner.for_horizon(horizon),
             discriminator=self.discriminator.at_rate(problem.every),
-            inference=self.inference if pairs_are_steps(problem) else None,
+            inference=None if problem.feature_map is not None else self.inference,
         )
-
-
-def pairs_are_steps(problem: Problem) -> bool:
-    """Whether neighbouring rows of a demonstration are states that one action lies between."""
-    return problem.feature_map is None and problem.every == 1
 
 
 def init(
@@ -346,9 +340,11 @@ def infer(
         return state, None, {}
     assert state.inference is not None
     spec, (pooled, clone_pooled) = settings.inference, state.pools
-    inference, actions, log = spec.fit(state.inference, state.buffer, expert.steps, key=key)
+    sparse = problem.every > 1
+    seen = state.buffer.spans(problem.every) if sparse else state.buffer
+    inference, actions, log = spec.fit(state.inference, seen, expert.steps, key=key)
     trust = jnp.ones(expert.steps.before.shape[0])
-    if spec.witness:
+    if spec.witness and not sparse:  # the model explains one step
         trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
     untrained = exploring(settings, problem, state.iteration)
     judged = verdict(pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor)
