@@ -22,6 +22,7 @@ from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
 from ilfo.methods.inference import Inference, Inferred, Verdict, explained, verdict
 from ilfo.methods.mobile import MobILE, MobILESettings, exploring
+from ilfo.runs.launch import start
 from ilfo.runs.spec import apply_change
 from tests.helpers import agents as helpers
 from tests.helpers.agents import STEP, bits, demonstrations, small_agent
@@ -306,3 +307,14 @@ def test_the_clone_is_a_mean_over_the_fits():
         for mean, acting in zip(means, clone, strict=True):
             np.testing.assert_allclose(acting, mean, rtol=1e-4, atol=1e-6)
     assert bits(fits[1]) != bits(clones[1])
+
+
+def test_the_best_agent_on_disk_is_the_one_that_was_chosen(tmp_path):
+    """Also if the first policies that acted are chosen, right after the untrained one explored."""
+    demonstrations().save(tmp_path / "demos.npz")
+    spec = helpers.small_spec(tmp_path / "demos.npz", 2, seeds=1, changes=SMALL)
+    run = tmp_path / "run"
+    start(spec, run, helpers.MACHINE)
+    last, best = (MobILE.load(run / f"{name}.npz") for name in ("last", "best"))
+    assert np.isfinite(last.choice().value).all()
+    assert bits(best.choice()) == bits(last.choice())

@@ -77,7 +77,7 @@ def check_same_problem(
     dim, every, feature_map = saved.demonstrated_dim, saved.every, saved.feature_map
     if demonstrations is not None:
         dim, every = demonstrations.dim, demonstrations.every
-        if demonstrations.observed is not None:
+        if demonstrations.observed is not None and isinstance(feature_map, Observed | None):
             feature_map = Observed(demonstrations.observed)
     problem = state_problem(factory, dim, feature_map, every)
     if problem != agent.problem:

@@ -70,9 +70,10 @@ def noisy(demonstrations: Demonstrations, share: float, seed: int = 0) -> Demons
 
 
 def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0) -> Demonstrations:
-    """`count` clips of `states` neighbouring states that begin anywhere, drawn uniformly.
+    """`count` clips of `states` neighbouring states that begin anywhere, drawn uniformly from the
+    trajectories that are long enough.
 
-    A clip is terminal if it ends where a terminated episode ended.
+    No clip is terminal: how long its episode had lasted before is not in it.
     """
     if states < 2 or count < 1:
         raise ValueError(
@@ -90,8 +91,7 @@ def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0
     def clip(number: int) -> Trajectory:
         whole = long_enough[number]
         first = int(generator.integers(places[number]))
-        ends = whole.terminal and first + states == len(whole.states)
-        return Trajectory(whole.states[first : first + states], ends)
+        return Trajectory(whole.states[first : first + states], terminal=False)
 
     made = [clip(number) for number in drawn]
     return _of(demonstrations, made, {CLIPS: states})
@@ -113,8 +113,11 @@ def _changed(
 def _of(
     demonstrations: Demonstrations, trajectories: Sequence[Trajectory], added: dict
 ) -> Demonstrations:
+    metadata = demonstrations.states_only().metadata
+    if "rebuild" in metadata:
+        metadata["altered_from"] = metadata.pop("rebuild")
     return Demonstrations.from_arrays(
         [trajectory.states for trajectory in trajectories],
         terminal=[trajectory.terminal for trajectory in trajectories],
-        metadata=demonstrations.states_only().metadata | added,
+        metadata=metadata | added,
     )

@@ -47,6 +47,12 @@ def steps_per_frame(rate: str, environment: gym.Env) -> int:
 def dimensions(names: Sequence[str], environment: gym.Env) -> tuple[int, ...]:
     """Numbers of the dimensions that are given by number or by the name of a part."""
     parts = _parts(environment)
+    own, seen = environment.unwrapped.observation_space, environment.observation_space
+    if own.shape != seen.shape and not all(name.isdecimal() for name in names):
+        raise ValueError(
+            "a wrapper changes the observations of this environment, so their parts are unknown; "
+            "give numbers of dimensions"
+        )
     found: list[int] = []
     for name in names:
         part = parts.get("qpos" if name == POSITIONS else name)

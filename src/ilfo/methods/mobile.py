@@ -408,7 +408,8 @@ def policy_step(
         settings, expert, discriminator, rollout, bonuses, judged, refit
     )
     if excess is not None:
-        reach = signal(expert, log["imagined_mmd"], judged.sum(), excess, inferred is not None)
+        infers = settings.inference is not None
+        reach = signal(expert, log["imagined_mmd"], judged.sum(), excess, infers)
         batch, log = replace(batch, reach=reach), log | {"reach": reach}
     if inferred is not None:
         batch = replace(batch, pull=inferred.draw(expert.steps, key=pull_key))

@@ -47,6 +47,11 @@ def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording
             f"the demonstrations have states of dimension {demonstrations.dim}, but observations "
             f"of {maker.name} have shape {size}; leave --beside-expert out to film the learner"
         )
+    if demonstrations.every > 1 or demonstrations.observed is not None:
+        raise ValueError(
+            "recordings at a lower rate, or of a part of the state, cannot be replayed; leave "
+            "--beside-expert out to film the learner"
+        )
     returns = demonstrations.returns
     total = None if returns is None else float(returns[0])
     return Recording(next(iter(demonstrations)).states, total)

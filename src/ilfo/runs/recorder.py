@@ -170,12 +170,12 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _chosen_at(agent: Agent) -> list[list[int]]:
-    return (
-        []
-        if agent.state is None
-        else [
-            np.asarray(agent.choice(selection.rule).iteration).tolist()
-            for selection in agent.method.selections
-        ]
-    )
+def _chosen_at(agent: Agent) -> list[list[float]]:
+    """Iterations and values of the choices. An iteration alone does not tell a clone that nothing
+    has judged yet from what is chosen when it has acted."""
+    if agent.state is None:
+        return []
+    choices = [agent.choice(selection.rule) for selection in agent.method.selections]
+    return [
+        np.asarray(part).tolist() for choice in choices for part in (choice.iteration, choice.value)
+    ]
