@@ -19,6 +19,7 @@ import jax
 from ilfo.agents.seeds import one_seed
 from ilfo.common.types import as_transitions
 from ilfo.experiments.workers import cores, stay_on
+from ilfo.methods.inference import explained
 from ilfo.methods.mobile import MobILE, adapt_scales, judge
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 from ilfo.runs import machine
@@ -52,9 +53,10 @@ class PhaseTimer:
 def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:
     """By phase: how often it runs in an iteration, and its seconds in an iteration."""
     timer = PhaseTimer(turns)
-    settings, problem, key = agent.settings, agent.problem, jax.random.key(0)
-    state = one_seed(agent.state, 0)
-    rollout = one_seed(timer.run("collect", 1, agent.act), 0)
+    problem, key = agent.problem, jax.random.key(0)
+    settings = agent.settings.for_problem(problem)
+    state, expert = one_seed(agent.state, 0), one_seed(agent._expert, 0)
+    rollout = one_seed(timer.run("collect", 1, agent.interact), 0)
     new = as_transitions(problem.actions, rollout)
     buffer = state.buffer.push(new, (rollout.elapsed == 0).ravel())
 
@@ -69,20 +71,33 @@ def measure(agent: MobILE, turns: int) -> dict[str, tuple[int, float]]:
     bonus = timer.compiled(
         "bonus scale", 1, lambda d, b: settings.bonus.fit(d.model, b), dynamics, buffer
     )
+    if settings.inference is not None:
+
+        def infer(state, buffer):
+            fitted, actions, _ = settings.inference.fit(state, buffer, expert.steps, key=key)
+            return fitted, explained(dynamics.model, buffer, expert.steps, actions)
+
+        timer.compiled("inferred actions", 1, infer, state.inference, buffer)
     _measure_policy_step(timer, agent, buffer, (dynamics.model, termination.rule, bonus))
     return timer.phases
 
 
 def _measure_policy_step(timer: PhaseTimer, agent: MobILE, buffer: Any, fitted: tuple) -> None:
     """The phases that run `policy_steps` times; `fitted` is model, termination rule and bonus."""
-    settings, problem, key = agent.settings, agent.problem, jax.random.key(0)
+    problem, key = agent.problem, jax.random.key(0)
+    settings = agent.settings.for_problem(problem)
     state, expert = one_seed(agent.state, 0), one_seed(agent._expert, 0)
     often = settings.policy_steps
     planner = adapt_scales(problem, state, buffer)
     scales = planner.critic.critic.normaliser
     world = World(*fitted, scales, trusted_radius(scales, buffer, expert, settings.runaway))
     starts, from_reset = draw_starts(
-        buffer, expert, settings.imagined_streams, settings.expert_starts, key=key
+        buffer,
+        expert,
+        settings.imagined_streams,
+        settings.expert_starts,
+        settings.paired,
+        key=key,
     )
 
     def imagine(world, planner):

@@ -79,6 +79,6 @@ def test_the_default_ranks_expert_clone_and_chance(name):
 
 
 def test_a_small_bandwidth_does_not_tell_a_clone_from_chance_where_the_expert_rests():
-    """What the median is for."""
+    """Why the bandwidth is not a low quantile of the distances."""
     found = [distances(plain_mmd(), "rests", seed) for seed in range(SEEDS)]
     assert not all(each["clone"] < 0.9 * each["chance"] for each in found), found

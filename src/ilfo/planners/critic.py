@@ -71,8 +71,8 @@ class GAECritic(eqx.Module):
     """Hyper-parameters of generalised advantage estimation with a learned value function."""
 
     discount: float | None = 0.995
-    """Discount γ, below 1; None ties it to the horizon H, as 1 - 5/H: what the distance averages
-    are H steps, and what lies beyond them should weigh little."""
+    """Discount γ, below 1; None ties it to the horizon H, as 1 - 5/H but at least 0.8: what the
+    distance averages are H steps, and what lies beyond them should weigh little."""
     trace: float = 0.97
     """λ of GAE: 1 uses whole returns, 0 bootstraps from the critic after one step."""
     width: int = 64
