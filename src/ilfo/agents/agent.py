@@ -23,7 +23,7 @@ from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import check_log
 from ilfo.agents.expert import Survey, prepare_expert, survey
 from ilfo.agents.method import LearningWarning, Method
-from ilfo.agents.problem import Observed, Problem, offline_problem, state_problem
+from ilfo.agents.problem import Problem, feature_of, offline_problem, state_problem
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.common.compiling import compiled
@@ -79,8 +79,7 @@ class Agent:
         if maker is None:
             problem = offline_problem(demonstrations, action_space, horizon)
         else:
-            if feature_map is None and demonstrations.observed is not None:
-                feature_map = Observed(demonstrations.observed)
+            feature_map = feature_of(demonstrations, feature_map)
             problem = state_problem(maker, demonstrations.dim, feature_map, demonstrations.every)
         needs.check_problem(name, problem.actions, feature_map)
         settings = self.method.settings() if settings is None else settings

@@ -1,6 +1,7 @@
 """The learning problem: sizes and spaces that determine the shape of every array of a run."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import equinox as eqx
 import gymnasium as gym
@@ -20,6 +21,16 @@ class Observed(eqx.Module):
 
     def __call__(self, state: Array) -> Array:
         return state[jnp.asarray(self.dimensions)]
+
+
+FeatureMap: TypeAlias = Callable[[Array], Array] | None
+
+
+def feature_of(demonstrations: Demonstrations, given: FeatureMap) -> FeatureMap:
+    """h of the rows of demonstrations: what they say themselves, unless another h is given."""
+    if demonstrations.observed is None or not isinstance(given, Observed | None):
+        return given
+    return Observed(demonstrations.observed)
 
 
 class Problem(eqx.Module):
@@ -54,7 +65,7 @@ class Problem(eqx.Module):
 def state_problem(
     factory: Factory,
     demonstrated_dim: int,
-    feature_map: Callable[[Array], Array] | None,
+    feature_map: FeatureMap,
     every: int = 1,
 ) -> Problem:
     """The problem of imitating such demonstrations in an environment; ValueError if they do not

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from ilfo.agents.problem import Observed, state_problem
+from ilfo.agents.problem import feature_of, state_problem
 from ilfo.agents.registry import COMPONENTS, FUNCTIONS
 from ilfo.common.types import DemonstratedSteps
 from ilfo.data.demonstrations import Demonstrations
@@ -77,8 +77,7 @@ def check_same_problem(
     dim, every, feature_map = saved.demonstrated_dim, saved.every, saved.feature_map
     if demonstrations is not None:
         dim, every = demonstrations.dim, demonstrations.every
-        if demonstrations.observed is not None and isinstance(feature_map, Observed | None):
-            feature_map = Observed(demonstrations.observed)
+        feature_map = feature_of(demonstrations, feature_map)
     problem = state_problem(factory, dim, feature_map, every)
     if problem != agent.problem:
         raise ValueError(

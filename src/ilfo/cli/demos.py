@@ -1,5 +1,6 @@
 """`ilfo demos`: inspect, record, convert and alter demonstrations."""
 
+import abc
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Altered:
+class Altered(abc.ABC):
     """What the commands that make other recordings have in common."""
 
     source: tyro.conf.Positional[Path]
@@ -135,8 +136,9 @@ class Altered:
         demonstrations.save(self.out)
         say(describe(demonstrations))
 
+    @abc.abstractmethod
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
-        raise NotImplementedError
+        """The other recordings."""
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,9 @@ class Buffer(eqx.Module):
         goes_on = ring.valid & later(ring.valid, 1)
         # at a reset, and where the newest items meet the oldest, states do not follow each other
         goes_on &= (ring.items.next_state == later(ring.items.state, 1)).all(-1)
-        whole = ring.valid
-        for step in range(length - 1):
-            whole &= later(goes_on, step)
+        going = jnp.cumsum(jnp.concatenate([jnp.zeros(1, bool), goes_on, goes_on]))
+        first = jnp.arange(ring.capacity)
+        whole = ring.valid & (going[first + length - 1] - going[first] == length - 1)
         reached = later(ring.items.next_state, length - 1)
         empty = Ring.empty(jax.tree.map(lambda x: x[0], ring.items), ring.capacity)
         long = empty.push(ring.items._replace(next_state=reached), whole)

@@ -6,8 +6,9 @@ one. Two groups of five seeds have 252 assignments, so the smallest p is 0.004.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ AGAINST_BCO = (
     "cell",
     "seeds",
     "points of the curves",
-    "MobILE is lower (p < 0.05)",
+    f"MobILE is lower (p < {SIGNIFICANT})",
     "largest lead of BC-O",
     "at environment steps",
     "p",
@@ -94,19 +95,11 @@ def against_no_bonus(sweep: str, cells: Sequence[Cell], results: Path) -> list[t
     """Mean scores of learning curves with and without the bonus; a row per cell X if both X and
     X-no-bonus have results."""
     rows: list[tuple[str, ...]] = [AGAINST_NO_BONUS]
-    by_name = {cell.name: cell for cell in cells}
-    for cell in cells:
-        other = by_name.get(f"{cell.name}-no-bonus")
-        if other is None:
-            continue
-        groups = [read_results(results, sweep, one) for one in (cell, other)]
-        if min(map(len, groups)) < LEAST:
-            continue
+    for name, *groups in _pairs(sweep, cells, results, "no-bonus"):
         mine, without = ([area(record) for record in group] for group in groups)
-        stale = changed(cell, groups[0]) or changed(other, groups[1])
         rows.append(
             (
-                cell.name + (STALE if stale else ""),
+                name,
                 f"{len(mine)}, {len(without)}",
                 f"{np.mean(mine):.3f}",
                 f"{np.mean(without):.3f}",
@@ -121,14 +114,7 @@ def against_bco(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[
     """Learning curves of MobILE and BC-O, point by point; a row per cell X if both X and X-bco have
     results. p is that of BC-O's lead, not corrected for the number of points."""
     rows: list[tuple[str, ...]] = [AGAINST_BCO]
-    by_name = {cell.name: cell for cell in cells}
-    for cell in cells:
-        other = by_name.get(f"{cell.name}-bco")
-        if other is None:
-            continue
-        groups = [read_results(results, sweep, one) for one in (cell, other)]
-        if min(map(len, groups)) < LEAST:
-            continue
+    for name, *groups in _pairs(sweep, cells, results, "bco"):
         curves = [[score_curve(record) for record in group] for group in groups]
         steps, mobile, bco = common_points(*curves)
         if not len(steps):
@@ -136,10 +122,9 @@ def against_bco(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[
         chances = [chance_of_as_much(*pair) for pair in zip(bco.T, mobile.T, strict=True)]
         leads = bco.mean(0) - mobile.mean(0)
         most = int(leads.argmax())
-        stale = changed(cell, groups[0]) or changed(other, groups[1])
         rows.append(
             (
-                cell.name + (STALE if stale else ""),
+                name,
                 f"{len(mobile)}, {len(bco)}",
                 str(len(steps)),
                 str(sum(chance < SIGNIFICANT for chance in chances)),
@@ -149,6 +134,22 @@ def against_bco(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[
             )
         )
     return rows
+
+
+def _pairs(
+    sweep: str, cells: Sequence[Cell], results: Path, suffix: str
+) -> Iterator[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]]:
+    """The results of cells X and X-`suffix` where both have enough, and the name of X, marked if
+    either is stale."""
+    by_name = {cell.name: cell for cell in cells}
+    for cell in cells:
+        other = by_name.get(f"{cell.name}-{suffix}")
+        if other is None:
+            continue
+        mine, theirs = (read_results(results, sweep, one) for one in (cell, other))
+        if min(len(mine), len(theirs)) >= LEAST:
+            stale = changed(cell, mine) or changed(other, theirs)
+            yield cell.name + (STALE if stale else ""), mine, theirs
 
 
 def common_points(
