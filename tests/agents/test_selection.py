@@ -60,3 +60,14 @@ def test_the_newest_of_those_that_noise_cannot_tell_apart_wins():
 def test_ties_do_not_add_up():
     """Each is tied with the one before, but not with the nearest of all."""
     assert offered([0.30, 0.35, 0.40, 0.45], floor=0.2) == [0, 1, 1, 1]
+
+
+def test_a_choice_tells_its_own_value_and_the_smallest():
+    given = policies(ACTIONS["real"], 2)
+    choice = Choice.none_yet(given[0])
+    for number, value in enumerate([0.30, 0.35]):
+        choice = choice.or_tied(
+            given[number], jnp.float32(value), jnp.int32(number), jnp.float32(0.2)
+        )
+    assert int(choice.iteration) == 1
+    np.testing.assert_allclose([choice.value, choice.smallest], [0.35, 0.30])

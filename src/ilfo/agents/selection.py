@@ -15,32 +15,40 @@ from ilfo.policies.base import AbstractPolicy
 
 
 class Choice(eqx.Module):
-    """The policy with the lowest value so far."""
+    """The policy with the lowest value so far, or one that noise does not tell from it."""
 
     policy: AbstractPolicy
     value: Float[Array, ""]
-    """The lowest value so far: its own, or with `or_tied` one that noise does not tell from it."""
+    """Its own value; infinite if it was not measured."""
+    smallest: Float[Array, ""]
+    """The lowest value so far, of any policy."""
     iteration: Int[Array, ""]
     """The iteration it is from; -1 before any."""
 
     @staticmethod
+    def unmeasured(policy: AbstractPolicy, iteration: Array) -> "Choice":
+        """A policy to return as long as nothing else is known."""
+        unknown = jnp.array(jnp.inf, jnp.float32)
+        return Choice(policy, unknown, unknown, iteration)
+
+    @staticmethod
     def none_yet(policy: AbstractPolicy) -> "Choice":
-        return Choice(policy, jnp.array(jnp.inf, jnp.float32), jnp.array(-1, jnp.int32))
+        return Choice.unmeasured(policy, jnp.array(-1, jnp.int32))
 
     def or_better(self, policy: AbstractPolicy, value: Array, iteration: Array) -> "Choice":
         """The policy instead, if its value is lower than any before."""
-        return where(value < self.value, Choice(policy, value, iteration), self)
+        return where(value < self.smallest, Choice(policy, value, value, iteration), self)
 
     def or_tied(
         self, policy: AbstractPolicy, value: Array, iteration: Array, floor: Array
     ) -> "Choice":
         """The policy instead, unless its distance is larger than the smallest one so far by more
         than noise: the squares of two estimates differ by about floor² even if they estimate the
-        same. `value` stays the smallest, so that ties cannot add up."""
-        smallest = jnp.minimum(value, self.value)
+        same. The comparison is always with the smallest, so that ties cannot add up."""
+        smallest = jnp.minimum(value, self.smallest)
         tied = value**2 <= smallest**2 + floor**2
-        newest = Choice(policy, smallest, iteration)
-        return where(tied, newest, eqx.tree_at(lambda c: c.value, self, smallest))
+        newest = Choice(policy, value, smallest, iteration)
+        return where(tied, newest, eqx.tree_at(lambda c: c.smallest, self, smallest))
 
 
 class Pooled(eqx.Module):

@@ -66,15 +66,24 @@ class Buffer(eqx.Module):
     push all terminal ones out of `recent`, and nothing could learn what ends an episode."""
     starts: Ring
     """The newest reset states, in which imagined trajectories begin."""
+    per_pass: int = eqx.field(static=True)
+    """Recent transitions that a fit sees in one of its passes."""
 
     @staticmethod
-    def empty(transition: Transition, capacity: int, endings: int, starts: int) -> "Buffer":
+    def empty(
+        transition: Transition,
+        capacity: int,
+        endings: int,
+        starts: int,
+        per_pass: int | None = None,
+    ) -> "Buffer":
         """An empty buffer; `transition` is one transition of the right shapes, the numbers are the
-        capacities of the three rings."""
+        capacities of the three rings; a pass is over `capacity` transitions unless said."""
         return Buffer(
             Ring.empty(transition, capacity),
             Ring.empty(transition, endings),
             Ring.empty(transition.state, starts),
+            capacity if per_pass is None else per_pass,
         )
 
     def push(self, new: Transition, start: Bool[Array, " m"]) -> "Buffer":
@@ -83,6 +92,7 @@ class Buffer(eqx.Module):
             self.recent.push(new, jnp.ones_like(start)),
             self.endings.push(new, new.terminal),
             self.starts.push(new.state, start),
+            self.per_pass,
         )
 
     def spans(self, length: int) -> "Buffer":

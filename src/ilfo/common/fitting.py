@@ -138,6 +138,8 @@ class Dataset(NamedTuple):
     """Arrays with one row per example."""
     valid: Bool[Array, " n"]
     """False for rows to ignore, such as the empty part of a buffer."""
+    per_pass: int | None = None
+    """Rows of a pass, drawn anew for each; None for as many as there are."""
 
 
 def fit(
@@ -157,8 +159,9 @@ def fit(
     """
     valid = data.valid
     capacity = valid.shape[0]
-    batch = min(plan.batch_size, capacity)
-    batches = capacity // batch
+    size = capacity if data.per_pass is None else min(data.per_pass, capacity)
+    batch = min(plan.batch_size, size)
+    batches = size // batch
     order_key, pass_key = jax.random.split(key)
     keys = jnp.concatenate([order_key[None], jax.random.split(pass_key, plan.passes)])
     for_pass = (jnp.arange(1 + plan.passes) > 0)[:, None]

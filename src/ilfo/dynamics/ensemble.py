@@ -137,7 +137,7 @@ class EnsembleDynamics(AbstractDynamics):
                 network,
                 opt,
                 self._transform(),
-                training.Dataset(data, buffer.recent.valid),
+                training.Dataset(data, buffer.recent.valid, buffer.per_pass),
                 self.plan,
                 key=k,
             )

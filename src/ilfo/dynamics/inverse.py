@@ -123,7 +123,7 @@ class InverseDynamics(eqx.Module):
             old.network,
             state.optimiser,
             self.optimiser.build(),
-            training.Dataset(seen, trained),
+            training.Dataset(seen, trained, buffer.per_pass),
             self.plan,
             key=key,
         )

@@ -139,7 +139,8 @@ class LearnedTermination(AbstractTermination):
         ending = jnp.concatenate([recent.items.terminal, jnp.ones(endings.capacity, bool)])
         valid = jnp.concatenate([recent.valid, endings.valid])
         inputs = Normaliser.fit(x, valid.astype(jnp.float32))
-        data = training.Dataset((inputs(x), ending, _balance(ending, valid)), valid)
+        rows = (inputs(x), ending, _balance(ending, valid))
+        data = training.Dataset(rows, valid, buffer.per_pass + endings.capacity)
         networks, optimiser, losses = eqx.filter_vmap(
             lambda network, opt, k: training.fit(
                 _cross_entropy, network, opt, self.optimiser.build(), data, self.plan, key=k

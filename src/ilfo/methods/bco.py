@@ -128,7 +128,7 @@ def improve(
 
     # while the untrained policy acts, nothing was measured of the learned one: take the newest
     exploring = state.iteration < settings.explore
-    newest = Choice(learned, jnp.array(jnp.inf, jnp.float32), state.iteration + 1)
+    newest = Choice.unmeasured(learned, state.iteration + 1)
     chosen = where(exploring, newest, state.chosen.or_better(state.policy, mmd, state.iteration))
     acting = where(state.iteration + 1 < settings.explore, state.policy, learned)
     coverage = covered_share(

@@ -49,9 +49,13 @@ from ilfo.dynamics.inverse import InverseEnsemble, InverseState
 from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
+from ilfo.policies.mlp import no_noisier_than, with_bound
 
 RECENT = 3
 """The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
+LEAST_NOISE = -4.0
+"""Lower bound of the logarithm of a clone's standard deviations. It is below that of the planner's
+policy, which has to explore: a clone of one that acts without noise should hardly have any."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
 
@@ -87,7 +91,8 @@ class Inference(eqx.Module):
         """Before anything is known; `policy` is the untrained one."""
         inverse = self.inverse.init(state_dim, actions, key=key)
         optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
-        return InferenceState(inverse, policy, policy, policy, optimiser, none)
+        clone = with_bound(policy, LEAST_NOISE)
+        return InferenceState(inverse, policy, clone, clone, optimiser, none)
 
     def fit(
         self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
@@ -126,6 +131,11 @@ class InferenceState(eqx.Module):
     """The last fit, from which the next one goes on."""
     optimiser: Any
     fits: Int[Array, ""]
+
+    def acting(self, policy: AbstractPolicy) -> AbstractPolicy:
+        """The planner's policy as it acts in the real environment: not more noisily than the
+        expert seems to."""
+        return no_noisier_than(policy, self.clone)
 
 
 class Verdict(NamedTuple):

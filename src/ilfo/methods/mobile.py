@@ -56,13 +56,15 @@ from ilfo.planners.base import AbstractPlanner, PlannerState
 from ilfo.planners.critic import Batch, GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.base import AbstractPolicy
-from ilfo.policies.mlp import MLPPolicy
+from ilfo.policies.mlp import MLPPolicy, with_bound
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 
 ENDINGS, RESETS = 500, 500
 """Terminal transitions and reset states that the buffer keeps beside recent transitions."""
-IMAGINED_STEPS, FEWEST_STREAMS, MOST_STREAMS, FEWEST_HORIZONS = 6_400, 16, 128, 32
-"""Sizes that follow from the horizon where the settings leave them open."""
+IMAGINED_STEPS, FEWEST_STREAMS, MOST_STREAMS = 6_400, 16, 128
+PASS_STEPS, PASS_HORIZONS, KEPT_PASSES = 6_400, 32, 3
+"""Sizes that follow from the horizon where the settings leave them open: of imagination, of the
+passes of a fit, and of the replay buffer, which holds several of those."""
 KEEP = 0.5
 """How much the features of an iteration count in the pool, relative to those of the next."""
 LEAST_REACH = 1e-3
@@ -136,7 +138,8 @@ class MobILESettings(eqx.Module):
     """Fit the discriminator on imagined trajectories that begin where demonstrations began, so that
     it cannot tell them apart by their first states; otherwise on those from reset states."""
     buffer_horizons: int | None = None
-    """Replay buffer size, in horizons; None for 6,400 transitions, at least 32 horizons."""
+    """Replay buffer size, in horizons; a pass of a fit is over all of it. None for 19,200
+    transitions, at least 96 horizons, of which a pass sees a third."""
     runaway: float = 2.0
     """An imagined trajectory has run away when the normalised norm of its state exceeds this
     multiple of the largest one demonstrated or visited."""
@@ -156,19 +159,25 @@ class MobILESettings(eqx.Module):
 
     def for_problem(self, problem: Problem) -> "MobILESettings":
         """The settings with what follows from the environment filled in."""
-        horizon, streams, size = problem.horizon, self.imagined_streams, self.buffer_horizons
+        horizon, streams = problem.horizon, self.imagined_streams
         if streams is None:
             streams = min(max(IMAGINED_STEPS // horizon, FEWEST_STREAMS), MOST_STREAMS)
-        if size is None:
-            size = max(IMAGINED_STEPS // horizon, FEWEST_HORIZONS)
         return replace(
             self,
             imagined_streams=streams,
-            buffer_horizons=size,
             planner=self.planner.for_horizon(horizon),
             discriminator=self.discriminator.at_rate(problem.every),
             inference=None if problem.feature_map is not None else self.inference,
         )
+
+    def empty_buffer(self, problem: Problem) -> Buffer:
+        """A replay buffer of the right size."""
+        size, per_pass = self.buffer_horizons, None
+        if size is None:
+            horizons = max(PASS_STEPS // problem.horizon, PASS_HORIZONS)
+            size, per_pass = KEPT_PASSES * horizons, horizons * problem.horizon
+        transition = Transition.zeros(problem.state_dim, problem.actions)
+        return Buffer.empty(transition, size * problem.horizon, ENDINGS, RESETS, per_pass)
 
 
 def init(
@@ -187,7 +196,6 @@ def init(
     if problem.feature_map is None:
         normaliser = Normaliser.fit(steps.after, steps.weight)
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
-    capacity = (settings.buffer_horizons or 0) * problem.horizon
     discriminator = settings.discriminator.init(
         steps, problem.feature_map, key=keys["discriminator"]
     )
@@ -204,8 +212,8 @@ def init(
         dynamics=settings.dynamics.init(dim, actions, key=keys["dynamics"]),
         termination=settings.termination.init(dim, key=keys["termination"]),
         discriminator=discriminator,
-        buffer=Buffer.empty(Transition.zeros(dim, actions), capacity, ENDINGS, RESETS),
-        chosen=Choice.none_yet(policy),
+        buffer=settings.empty_buffer(problem),
+        chosen=Choice.none_yet(policy if inference is None else inference.acting(policy)),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
         inference=inference,
@@ -241,7 +249,8 @@ def improve(
     )
     state, inferred, infer_log = infer(settings, problem, state, expert, log, key=keys["inference"])
 
-    imagination = Imagination(world, buffer, expert, inferred, log.get("excess"))
+    excess = real_excess(settings, problem, state, expert) if settings.floor else None
+    imagination = Imagination(world, buffer, expert, inferred, excess)
     steps = (
         jnp.arange(settings.policy_steps),
         jax.random.split(keys["plan"], settings.policy_steps),
@@ -305,20 +314,31 @@ def measure(
     log = {"mmd": mmd, "mmd_floor": floor}
     tie = floor if settings.floor else jnp.zeros(())
     offer = lambda choice, policy, value: choice.or_tied(policy, value, state.iteration, tie)
-    chosen = offer(state.chosen, state.policy, mmd)
+    acted = state.policy
+    if state.inference is not None:
+        acted = state.inference.acting(acted)
+    chosen = offer(state.chosen, acted, mmd)
     if state.inference is not None:
         clone, clone_mmd = state.inference.clone, distances[1]
         # a tie goes to what is offered last, so that is the nearer one
-        policy_last = offer(offer(state.chosen, clone, clone_mmd), state.policy, mmd)
+        policy_last = offer(offer(state.chosen, clone, clone_mmd), acted, mmd)
         chosen = where(clone_mmd < mmd, offer(chosen, clone, clone_mmd), policy_last)
         # what the untrained policy did says nothing of these two
         untrained = exploring(settings, problem, state.iteration)
         chosen, pools = where(untrained, (state.chosen, state.pools), (chosen, pools))
         log |= {"clone_mmd": clone_mmd}
-    if settings.floor:
-        excess = jnp.maximum(mmd**2 - floor**2, 0)
-        log |= {"excess": jnp.where(exploring(settings, problem, state.iteration), jnp.inf, excess)}
     return eqx.tree_at(lambda s: (s.chosen, s.pools), state, (chosen, pools)), log
+
+
+def real_excess(
+    settings: MobILESettings, problem: Problem, state: TrainState, expert: Expert
+) -> Float[Array, ""]:
+    """How far the squared real distance of the policy that the planner starts from exceeds the
+    squared noise floor; infinite before it, or the clone that it is, has acted."""
+    pooled = state.pools[0]
+    mmd = state.discriminator.distance(pooled.mean, expert.mean_features)
+    excess = jnp.maximum(mmd**2 - expert.floor(pooled.episodes) ** 2, 0)
+    return jnp.where(exploring(settings, problem, state.iteration), jnp.inf, excess)
 
 
 def own_streams(settings: MobILESettings) -> int:
@@ -350,12 +370,12 @@ def infer(
     judged = verdict(pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor)
     starts, strength = spec.decide(judged, untrained)
     # nothing that could be returned has acted yet: take the newest
-    newest = Choice(inference.clone, jnp.array(jnp.inf, jnp.float32), state.iteration + 1)
+    newest = Choice.unmeasured(inference.clone, state.iteration + 1)
     state = eqx.tree_at(
         lambda s: (s.planner.policy, s.pools, s.chosen, s.inference),
         state,
         (
-            where(starts, inference.clone, state.policy),
+            where(starts, with_bound(inference.clone, settings.policy.log_std_min), state.policy),
             (where(starts, clone_pooled, pooled), clone_pooled),
             where(untrained, newest, state.chosen),
             inference,
@@ -495,7 +515,8 @@ def interact(agent: Agent) -> Rollout:
     if exploring(settings, agent.problem, agent.iteration):
         return collect_rollout(agent, [(state.inference.explorer, settings.streams)])
     own = own_streams(settings)
-    sharing = [(state.policy, own), (state.inference.clone, settings.streams - own)]
+    acting = state.inference.acting(state.policy)
+    sharing = [(acting, own), (state.inference.clone, settings.streams - own)]
     return collect_rollout(agent, sharing)
 
 

@@ -55,6 +55,24 @@ def within_bounds(policy: Policy) -> Policy:
     return eqx.tree_at(lambda p: p.log_std, policy, log_std)
 
 
+def with_bound(policy: Policy, log_std_min: float) -> Policy:
+    """The same policy with another lower bound of its standard deviations; discrete actions have
+    none."""
+    if not isinstance(policy, GaussianMLP):
+        return policy
+    return within_bounds(eqx.tree_at(lambda p: p.log_std_min, policy, log_std_min))
+
+
+def no_noisier_than(policy: Policy, other: AbstractPolicy) -> Policy:
+    """The same policy, but with the other's standard deviations, and their bound, where those are
+    smaller; discrete actions stay as they are."""
+    if not (isinstance(policy, GaussianMLP) and isinstance(other, GaussianMLP)):
+        return policy
+    log_std = jnp.minimum(within_bounds(policy).log_std, within_bounds(other).log_std)
+    place = lambda p: (p.log_std, p.log_std_min)
+    return eqx.tree_at(place, policy, (log_std, other.log_std_min))
+
+
 class MLPPolicy(eqx.Module):
     """Hyper-parameters of a policy network: categorical for discrete actions, else Gaussian."""
 

@@ -1,5 +1,6 @@
 """What a training run trains: the record `RunSpec`, and changes of settings by NAME=VALUE."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -115,10 +116,7 @@ class RunSpec:
     def settings(self) -> Any:
         """The settings of the preset with the changes applied."""
         task = find_task(self.task) if self.task else None
-        settings = find_settings(self.preset, self.method, task)
-        for change in self.changes:
-            settings = apply_change(settings, change)
-        return settings
+        return apply_changes(find_settings(self.preset, self.method, task), self.changes)
 
     @property
     def budget(self) -> int | None:
@@ -127,6 +125,23 @@ class RunSpec:
         if self.total_timesteps is not None or not method.needs.environment:
             return self.total_timesteps
         return method.budgets * find_task(str(self.task)).budget
+
+
+def apply_changes(settings: Any, changes: Sequence[str]) -> Any:
+    """The settings with these changes applied, in their order; one that is refused waits for the
+    next ones, because `streams=1` may only be right together with `inference=none`."""
+    waiting: list[str] = list(changes)
+    refused: list[ValueError] = []
+    for change in changes:
+        try:
+            settings = apply_change(settings, change)
+        except ValueError as error:
+            refused.append(error)
+        else:
+            waiting.remove(change)
+    if len(waiting) == len(changes) and refused:
+        raise refused[0]
+    return apply_changes(settings, waiting) if waiting else settings
 
 
 def apply_change(settings: Any, change: str) -> Any:

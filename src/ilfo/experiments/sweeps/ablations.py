@@ -1,7 +1,7 @@
 """The default preset of MobILE without one of its pieces, on three tasks, five seeds each.
 
-`TASK-PIECE` is the default without that piece; `TASK` and `TASK-none` (nothing inferred at all) are
-cells of the sweep `tasks`.
+`TASK-no-PIECE` is the default without that piece. `TASK`, `TASK-none` (nothing inferred at all) and
+`TASK-no-bonus` are cells of the sweep `tasks`.
 """
 
 from dataclasses import replace
@@ -20,7 +20,6 @@ WITHOUT = {
     "horizon": ("planner.critic.discount=0.995",),
     "floor": ("floor=false",),
     "paired": ("paired=false",),
-    "bonus": ("weight=0",),
 }
 """Piece: the settings without it."""
 ON = ("reacher", "hopper", "walker2d")
@@ -30,10 +29,10 @@ def _cells() -> tuple[Cell, ...]:
     whole = {cell.name: replace(cell, home="tasks") for cell in TASKS}
     cells = []
     for task in ON:
-        cells += [whole[task], whole[f"{task}-none"]]
+        cells += [whole[task + suffix] for suffix in ("", "-none", "-no-bonus")]
         for piece, changes in WITHOUT.items():
             spec = RunSpec(task=task, seeds=5, first_seed=FIRST_SEED, changes=changes)
-            cells.append(Cell(f"{task}-{piece}", spec, every=whole[task].every))
+            cells.append(Cell(f"{task}-no-{piece}", spec, every=whole[task].every))
     return tuple(cells)
 
 
