@@ -40,26 +40,26 @@ def test_the_lowest_value_wins_and_the_first_of_equals_stays():
     np.testing.assert_allclose(weights_of(choice.policy), [2.0])
 
 
-def offered(values, floor):
-    """The iteration chosen after each of these distances, with ties within the floor."""
+def offered(values, noise):
+    """The iteration chosen after each of these distances, with ties within the noise."""
     given = policies(ACTIONS["real"], len(values))
     choice, chosen = Choice.none_yet(given[0]), []
     for number, (policy, value) in enumerate(zip(given, values, strict=True)):
-        choice = choice.or_tied(policy, jnp.float32(value), jnp.int32(number), jnp.float32(floor))
+        choice = choice.or_tied(policy, jnp.float32(value), jnp.int32(number), jnp.float32(noise))
         chosen.append(int(choice.iteration))
         np.testing.assert_allclose(weights_of(choice.policy), [chosen[-1] + 1.0])
     return chosen
 
 
 def test_the_newest_of_those_that_noise_cannot_tell_apart_wins():
-    # 0.32² = 0.1024 is within 0.3² + 0.2² = 0.13, and 0.4² = 0.16 is not
-    assert offered([0.5, 0.3, 0.32, 0.4, 0.31], floor=0.2) == [0, 1, 2, 2, 4]
-    assert offered([0.5, 0.3, 0.32, 0.4, 0.31], floor=0.0) == [0, 1, 1, 1, 1]
+    # 0.32² = 0.1024 is within 0.3² + 0.04 = 0.13, and 0.4² = 0.16 is not
+    assert offered([0.5, 0.3, 0.32, 0.4, 0.31], noise=0.04) == [0, 1, 2, 2, 4]
+    assert offered([0.5, 0.3, 0.32, 0.4, 0.31], noise=0.0) == [0, 1, 1, 1, 1]
 
 
 def test_ties_do_not_add_up():
     """Each is tied with the one before, but not with the nearest of all."""
-    assert offered([0.30, 0.35, 0.40, 0.45], floor=0.2) == [0, 1, 1, 1]
+    assert offered([0.30, 0.35, 0.40, 0.45], noise=0.04) == [0, 1, 1, 1]
 
 
 def test_a_choice_tells_its_own_value_and_the_smallest():
@@ -67,7 +67,7 @@ def test_a_choice_tells_its_own_value_and_the_smallest():
     choice = Choice.none_yet(given[0])
     for number, value in enumerate([0.30, 0.35]):
         choice = choice.or_tied(
-            given[number], jnp.float32(value), jnp.int32(number), jnp.float32(0.2)
+            given[number], jnp.float32(value), jnp.int32(number), jnp.float32(0.04)
         )
     assert int(choice.iteration) == 1
     np.testing.assert_allclose([choice.value, choice.smallest], [0.35, 0.30])

@@ -40,13 +40,12 @@ class Choice(eqx.Module):
         return where(value < self.smallest, Choice(policy, value, value, iteration), self)
 
     def or_tied(
-        self, policy: AbstractPolicy, value: Array, iteration: Array, floor: Array
+        self, policy: AbstractPolicy, value: Array, iteration: Array, noise: Array
     ) -> "Choice":
-        """The policy instead, unless its distance is larger than the smallest one so far by more
-        than noise: the squares of two estimates differ by about floor² even if they estimate the
-        same. The comparison is always with the smallest, so that ties cannot add up."""
+        """The policy instead, unless its squared distance is larger than the smallest one so far by
+        more than noise. The comparison is always with the smallest, so that ties cannot add up."""
         smallest = jnp.minimum(value, self.smallest)
-        tied = value**2 <= smallest**2 + floor**2
+        tied = value**2 <= smallest**2 + noise
         newest = Choice(policy, value, smallest, iteration)
         return where(tied, newest, eqx.tree_at(lambda c: c.smallest, self, smallest))
 

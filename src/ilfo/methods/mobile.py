@@ -116,8 +116,8 @@ class MobILESettings(eqx.Module):
     where demonstrations hold a feature h(s) of the state."""
     floor: bool = True
     """Heed the noise floor, which is the expert's own distance from itself: costs count for as much
-    as the distance exceeds it, and the policy to return is the newest of those that it cannot tell
-    apart."""
+    as the distance exceeds it, and the policy to return is the newest of those that it, and how
+    much a policy's own episodes differ, cannot tell apart."""
     weight: float = 0.1
     """λ: weight of the exploration bonus in the cost; 0 turns it off."""
     balanced: bool = True
@@ -312,17 +312,21 @@ def measure(
     distances = [fitted.distance(pooled.mean, expert.mean_features) for pooled in pools]
     mmd, floor = distances[0], expert.floor(pools[0].episodes)
     log = {"mmd": mmd, "mmd_floor": floor}
-    tie = floor if settings.floor else jnp.zeros(())
-    offer = lambda choice, policy, value: choice.or_tied(policy, value, state.iteration, tie)
+
+    def offer(choice: Choice, policy: AbstractPolicy, which: int) -> Choice:
+        mmd, pooled = distances[which], pools[which]
+        noise = floor**2 + pooled.scatter(mmd) / pooled.episodes if settings.floor else 0.0
+        return choice.or_tied(policy, mmd, state.iteration, jnp.asarray(noise))
+
     acted = state.policy
     if state.inference is not None:
         acted = state.inference.acting(acted)
-    chosen = offer(state.chosen, acted, mmd)
+    chosen = offer(state.chosen, acted, 0)
     if state.inference is not None:
         clone, clone_mmd = state.inference.clone, distances[1]
         # a tie goes to what is offered last, so that is the nearer one
-        policy_last = offer(offer(state.chosen, clone, clone_mmd), acted, mmd)
-        chosen = where(clone_mmd < mmd, offer(chosen, clone, clone_mmd), policy_last)
+        policy_last = offer(offer(state.chosen, clone, 1), acted, 0)
+        chosen = where(clone_mmd < mmd, offer(chosen, clone, 1), policy_last)
         # what the untrained policy did says nothing of these two
         untrained = exploring(settings, problem, state.iteration)
         chosen, pools = where(untrained, (state.chosen, state.pools), (chosen, pools))
