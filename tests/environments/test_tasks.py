@@ -98,12 +98,16 @@ def test_the_rooms_import_registers_the_environments(program):
     assert ran.returncode == 0, ran.stderr
 
 
-def test_greedy_demonstrations_of_hopper_are_those_of_a_good_expert():
-    task = find_task("hopper")
+@pytest.mark.parametrize("name", ["hopper", "walker2d"])
+def test_greedy_demonstrations_are_those_of_a_good_expert(name):
+    task = find_task(name)
     greedy = task.load_greedy()
     assert greedy.count() == task.demonstrations
     assert greedy.expert_return > task.expert_return
     assert greedy.metadata["greedy"] is True
     assert not greedy.has_actions
+
+
+def test_a_task_without_greedy_demonstrations_says_how_to_make_them():
     with pytest.raises(ValueError, match="--greedy-out"):
         find_task("cartpole").load_greedy()

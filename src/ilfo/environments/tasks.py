@@ -47,7 +47,7 @@ class Task:
 
     @property
     def greedy_path(self) -> Path:
-        """Demonstrations of an expert that acts without noise; so far Hopper has them."""
+        """Demonstrations of an expert that acts without noise; Hopper and Walker2d have them."""
         return self.path.with_stem(f"{self.name}-greedy")
 
     def load_greedy(self, trajectories: int | None = None) -> Demonstrations:
