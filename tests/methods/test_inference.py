@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ilfo.agents.callbacks import Callback
+from ilfo.agents.method import LearningWarning
 from ilfo.agents.selection import Pooled
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Passes
@@ -281,7 +282,9 @@ def test_a_feature_of_the_state_switches_inference_off():
     shown = Demonstrations.from_arrays(
         [t.states[:, :2] for t in whole], terminal=[t.terminal for t in whole]
     )
-    agent = inferring(shown, feature_map=lambda state: state[:2], seeds=1).learn(2 * STEP)
+    agent = inferring(shown, feature_map=lambda state: state[:2], seeds=1)
+    with pytest.warns(LearningWarning, match="no actions were inferred"):
+        agent.learn(2 * STEP)
     assert agent.state.inference is None
     assert len(agent.state.pools) == 1
 

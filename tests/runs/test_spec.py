@@ -17,3 +17,9 @@ def test_changes_that_are_only_right_together_may_come_in_any_order(changes):
 def test_of_several_wrong_changes_the_first_is_reported():
     with pytest.raises(ValueError, match="streams=2"):
         RunSpec(task="cartpole", changes=("streams=1", "weight=0.2", "weight=7")).settings()
+
+
+def test_a_component_that_is_there_already_keeps_its_settings():
+    assert RunSpec(task="cartpole", changes=("planner=TRPO",)).settings() == (
+        RunSpec(task="cartpole").settings()
+    )

@@ -529,6 +529,16 @@ def check(agent: Agent) -> None:
         agent.settings.dynamics.check_states(next(iter(agent.demonstrations)).states)
 
 
+def remarks(agent: Agent) -> list[str]:
+    """What the user should know about the result."""
+    if agent.settings.inference is None or agent.problem.feature_map is None:
+        return []
+    return [
+        "the demonstrations hold only a part or a feature of the states, so no actions were "
+        "inferred: learning by distances alone takes more environment steps"
+    ]
+
+
 class MobILE(Agent):
     """Learn a policy from observations alone: `MobILE(environment, demonstrations).learn(30_000)`.
 
@@ -544,6 +554,7 @@ class MobILE(Agent):
         discriminator="discriminator",
         check=check,
         interact=interact,
+        remarks=remarks,
         metrics=(
             "mmd",
             "mmd_floor",

@@ -147,7 +147,8 @@ def apply_changes(settings: Any, changes: Sequence[str]) -> Any:
 def apply_change(settings: Any, change: str) -> Any:
     """The settings with one change applied, such as `planner.kl=0.02` or `planner=PPO`.
 
-    A component that wraps another, such as `discriminator=ConstantCost`, wraps the present one.
+    A component that wraps another, such as `discriminator=ConstantCost`, wraps the present one. One
+    that is there already keeps its settings.
     """
     name, equals, text = change.partition("=")
     if not equals:
@@ -159,6 +160,8 @@ def apply_change(settings: Any, change: str) -> Any:
 
 def _component(name: str, present: Any) -> Any:
     kind = NAMED[name]
+    if type(present) is kind:
+        return present
     try:
         return kind(wrapped=present) if "wrapped" in kind.__dataclass_fields__ else kind()
     except TypeError as error:
