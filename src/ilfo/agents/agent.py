@@ -21,6 +21,7 @@ from ilfo.agents import budget, saving
 from ilfo.agents.acting import EvaluationEnvironments, Predictor, collect_rollout
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import check_log
+from ilfo.agents.examination import Finding, examine
 from ilfo.agents.expert import Survey, prepare_expert, survey
 from ilfo.agents.method import LearningWarning, Method
 from ilfo.agents.problem import Problem, feature_of, offline_problem, state_problem
@@ -29,6 +30,7 @@ from ilfo.agents.selection import Choice
 from ilfo.common.compiling import compiled
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
+from ilfo.data.altered import CLIPS
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment, Factory, factory
 from ilfo.policies.base import AbstractPolicy
@@ -50,10 +52,12 @@ class Agent:
     - `horizon`: longest episode, where the environment has no time limit or another is wanted.
     - `feature_map`: a JAX function h, when the demonstrations hold h(s) instead of states.
     - `action_space`: what the actions are, for a method that can do without an environment.
+    - `accept_anyway`: train even if the demonstrations look wrong for the environment.
     """
 
     method: ClassVar[Method]
     _factory: Factory | None = None
+    _accept_anyway: bool = False
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class Agent:
         horizon: int | None = None,
         feature_map: Callable[[Array], Array] | None = None,
         action_space: gym.Space | None = None,
+        accept_anyway: bool = False,
     ):
         if not isinstance(demonstrations, Demonstrations):
             raise ValueError(
@@ -90,6 +95,7 @@ class Agent:
             )
         self._set_up(settings, problem, seed_numbers(seeds), maker.name if maker else None)
         self._factory = maker
+        self._accept_anyway = accept_anyway
         self._take(restricted)
         self.method.check(self)
 
@@ -143,6 +149,16 @@ class Agent:
         """The first pass over the demonstrations, made once."""
         return survey(self.method.needs, self.demonstrations, self.problem.actions)
 
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What is wrong or doubtful about imitating these demonstrations in this environment; the
+        environment is reset and acted in for a moment to find out."""
+        if not self.has_environment:
+            return []
+        survey, clips = self.survey, CLIPS in self.demonstrations.metadata
+        pairs = np.asarray(survey.steps.pairs)
+        return examine(self.factory, self.problem, survey.recordings, pairs, clips)
+
     # -- training --------------------------------------------------------------------------------
 
     @property
@@ -167,6 +183,8 @@ class Agent:
         as many iterations as its settings say."""
         self.check_budget(total_timesteps)
         self._check_home()
+        if self.state is None:
+            self.check_recordings()
         callbacks = [callback] if isinstance(callback, Callback) else list(callback)
         start = time.perf_counter()
         self._prepare()
@@ -190,7 +208,7 @@ class Agent:
         return self
 
     def remarks(self) -> list[str]:
-        """What the user should know about the result."""
+        """What the user should know about the result, beside `findings`."""
         remarks, every = self.method.remarks(self), self.problem.every
         if every > 1 and self.method.needs.steps:
             remarks.append(
@@ -203,6 +221,18 @@ class Agent:
     def check_budget(self, total_timesteps: int | None) -> None:
         """That so many environment steps can be taken, or an error that says why not."""
         budget.check_budget(self, total_timesteps)
+
+    def check_recordings(self) -> None:
+        """That nothing is wrong with the demonstrations, or that it was accepted; what is doubtful
+        is a warning."""
+        wrong = [finding.text for finding in self.findings if finding.wrong]
+        if wrong and not self._accept_anyway:
+            raise ValueError(
+                f"{'; '.join(wrong)}. To train all the same, say so: --accept-anyway, or "
+                "accept_anyway=True"
+            )
+        for finding in self.findings:
+            warnings.warn(finding.text, LearningWarning, stacklevel=3)
 
     def _check_home(self) -> None:
         """An agent continues with an environment exactly if it began with one."""

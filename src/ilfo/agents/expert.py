@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ilfo.agents.examination import Recordings
 from ilfo.agents.method import Needs
 from ilfo.common.compiling import compiled
 from ilfo.common.spaces import ActionSpace
@@ -34,12 +35,15 @@ class Survey(NamedTuple):
     """Tells sets of demonstrations apart."""
     trajectories: int
     states: int
+    recordings: Recordings
+    """What tells whether they fit the environment."""
 
 
 def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -> Survey:
     """Read the demonstrations once, or raise the error of the first trajectory that is wrong."""
     digest, lengths = hashlib.sha256(), list[int]()
-    trajectories = _recording(needs.checked(demonstrations, actions), digest, lengths)
+    seen = Recordings(demonstrations.every)
+    trajectories = _recording(needs.checked(demonstrations, actions), digest, lengths, seen)
     steps = sample(trajectories, SAMPLE, np.random.default_rng(0))
     recorded = None
     if steps.actions is not None:
@@ -51,15 +55,16 @@ def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -
         elapsed=jnp.asarray(steps.elapsed),
         trajectory=jnp.asarray(steps.trajectory),
     )
-    return Survey(kept, digest.hexdigest(), len(lengths), sum(lengths))
+    return Survey(kept, digest.hexdigest(), len(lengths), sum(lengths), seen)
 
 
 def _recording(
-    trajectories: Iterable[Trajectory], digest: Any, lengths: list[int]
+    trajectories: Iterable[Trajectory], digest: Any, lengths: list[int], seen: Recordings
 ) -> Iterator[Trajectory]:
-    """The trajectories as they pass, added to the digest and the list of lengths."""
+    """The trajectories as they pass, added to the digest, the list of lengths and what is seen."""
     for trajectory in trajectories:
         lengths.append(len(trajectory.states))
+        seen.add(trajectory)
         digest.update(trajectory.states.tobytes() + bytes([trajectory.terminal]))
         if trajectory.actions is not None:
             digest.update(trajectory.actions.tobytes())

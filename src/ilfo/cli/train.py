@@ -13,8 +13,7 @@ from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
-from ilfo.environments import observing
-from ilfo.environments.factory import factory
+from ilfo.cli.recordings import stated
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -72,6 +71,8 @@ class Train:
     """Iterations between measurements of the true return; training does not use it."""
     devices: int | None = None
     """Seeds computed at the same time, one per core by default; exact results depend on it."""
+    accept_anyway: bool = False
+    """Train even if the recordings look wrong for the environment; `ilfo doctor` says why."""
 
     def run(self) -> None:
         if self.task and (self.env or self.demos):
@@ -92,6 +93,7 @@ class Train:
             total_timesteps=self.total_timesteps,
             preset=self.preset,
             changes=(*_dynamics(self.dynamics), *self.set),
+            accept_anyway=self.accept_anyway,
         )
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
@@ -104,17 +106,11 @@ class Train:
 
     def _statements(self) -> tuple[int | None, tuple[int, ...]]:
         """What is said of the recordings: control steps between states, dimensions they hold."""
-        if self.rate is not None and self.every is not None:
-            raise ValueError("--every and --rate say the same; give one of them")
-        if self.env is None and (self.rate or self.observe):
+        if self.env is not None:
+            return stated(self.env, self.horizon, self.every, self.rate, self.observe)
+        if self.rate or self.observe:
             raise ValueError(STATED)
-        if self.env is None or not (self.rate or self.observe):
-            return self.every, ()
-        environment = factory(self.env, self.horizon).make()
-        every = self.every
-        if self.rate is not None:
-            every = observing.steps_per_frame(self.rate, environment)
-        return every, observing.dimensions(self.observe, environment)
+        return self.every, ()
 
 
 @dataclass(frozen=True)

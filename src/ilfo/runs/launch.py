@@ -41,6 +41,9 @@ def start(
         raise ValueError(f"every is {every}, but must be at least 1; it is a number of iterations")
     agent = spec.agent()
     agent.check_budget(spec.budget)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LearningWarning)  # progress and summary have them
+        agent.check_recordings()
     description = {
         "spec": to_json(spec),
         "commit": commit(),

@@ -110,7 +110,7 @@ class Recorder(Callback):
                 for name in ("greedy_score", "stochastic_score")
             },
             "seconds": spent,
-            "remarks": agent.remarks(),
+            "remarks": [*(finding.text for finding in agent.findings), *agent.remarks()],
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)

@@ -59,6 +59,8 @@ class RunSpec:
     """Name of the preset."""
     changes: tuple[str, ...] = ()
     """Settings that differ from the preset, as NAME=VALUE."""
+    accept_anyway: bool = False
+    """Train even if the demonstrations look wrong for the environment."""
 
     def __post_init__(self):
         if self.method not in METHODS:
@@ -81,6 +83,7 @@ class RunSpec:
             self.settings(),
             seeds=range(self.first_seed, self.first_seed + self.seeds),
             horizon=self.horizon,
+            accept_anyway=self.accept_anyway,
         )
 
     def environment(self) -> Environment:

@@ -1,0 +1,304 @@
+"""Do recordings fit an environment? Checked before training, and by `ilfo doctor`.
+
+The environment is looked at: a few resets, and a few steps of random actions. What the recordings
+hold is compared with that, dimension by dimension. Findings are of two kinds: what is *wrong*, so
+that learning would be in vain, and what is *doubtful*. Neither the looks nor the findings change
+anything that a method learns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ilfo.agents.problem import Observed, Problem
+from ilfo.data.demonstrations import Trajectory
+from ilfo.environments.factory import Factory
+
+RESETS, RANDOM_STEPS = 20, 200
+"""How long the environment is looked at."""
+FIRSTS = 1_000
+"""First states of recordings that are compared with resets."""
+UNITS = 30.0
+"""Magnitudes that differ by more than this factor are taken for other units."""
+RESTING, RESTS = 1e-3, 0.5
+"""A step whose change is below that share of the usual spread is rest; more of it than that share
+is remarked."""
+LISTED = 6
+"""Dimensions that a finding lists."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about the recordings that the user should know."""
+
+    wrong: bool
+    """Learning would be in vain; otherwise it is doubtful."""
+    text: str
+    """What was found, and what to do."""
+
+
+class Sight(NamedTuple):
+    """What the environment shows, in the numbers that the recordings hold."""
+
+    resets: np.ndarray
+    """Observations after a reset."""
+    visited: np.ndarray
+    """Those of random actions, resets included."""
+
+
+class Recordings:
+    """What a pass over the recordings gathers for their examination."""
+
+    def __init__(self, every: int):
+        self.every = every
+        self.firsts: list[np.ndarray] = []
+        """First states of the first trajectories."""
+        self.lengths: list[int] = []
+        """Length of each trajectory, in control steps."""
+        self.terminal: list[bool] = []
+        self.low: np.ndarray | float = np.inf
+        self.high: np.ndarray | float = -np.inf
+        """Range of each dimension."""
+
+    def add(self, trajectory: Trajectory) -> None:
+        if len(self.firsts) < FIRSTS:
+            self.firsts.append(trajectory.states[0])
+        self.lengths.append(self.every * (len(trajectory.states) - 1))
+        self.terminal.append(trajectory.terminal)
+        self.low = np.minimum(self.low, trajectory.states.min(0))
+        self.high = np.maximum(self.high, trajectory.states.max(0))
+
+
+def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
+    """Reset the environment and act randomly in it, for a moment."""
+    environment = factory.make()
+    environment.action_space.seed(seed)
+    row = lambda observation: np.asarray(observation, np.float32).ravel()
+    try:
+        resets = [row(environment.reset(seed=seed + number)[0]) for number in range(RESETS)]
+        visited, over = list(resets), False
+        for _ in range(RANDOM_STEPS):
+            if over:
+                visited.append(row(environment.reset()[0]))
+            step = environment.step(environment.action_space.sample())
+            visited.append(row(step[0]))
+            over = bool(step[2] or step[3])
+    finally:
+        environment.close()
+    seen = Sight(np.stack(resets), np.stack(visited))
+    if problem.feature_map is None:
+        return seen
+    return Sight(*(np.asarray(jax.vmap(problem.feature_map)(jnp.asarray(rows))) for rows in seen))
+
+
+def examine(
+    factory: Factory, problem: Problem, recordings: Recordings, pairs: np.ndarray, clips: bool
+) -> list[Finding]:
+    """Everything that is wrong or doubtful about imitating these recordings in this environment.
+
+    `pairs` is a sample of neighbouring states; `clips` says that they may begin anywhere.
+    """
+    sight, firsts = look(factory, problem), np.stack(recordings.firsts)
+    found = [
+        *_outside(sight, recordings, _bounds(factory.observation_space, problem)),
+        *(() if clips else _beginnings(sight, firsts)),
+        *_units(sight, recordings),
+        *_still(sight, recordings),
+        *_twins(sight, pairs[:, 1]),
+        *_lengths(recordings, factory.horizon, clips),
+        *_rest(pairs),
+    ]
+    return sorted(found, key=lambda finding: not finding.wrong)
+
+
+def _bounds(space: gym.Space, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lower and upper bounds of the recorded numbers; None where the environment has none."""
+    if not isinstance(space, gym.spaces.Box):
+        return None
+    low, high = space.low.ravel(), space.high.ravel()
+    if isinstance(problem.feature_map, Observed):
+        kept = list(problem.feature_map.dimensions)
+        return low[kept], high[kept]
+    return None if problem.feature_map is not None else (low, high)
+
+
+def _outside(sight, recordings, bounds) -> Iterator[Finding]:
+    if bounds is None:
+        return
+    low, high = (np.asarray(bound, np.float64) for bound in bounds)
+    room = 1e-4 * np.where(np.isfinite(high - low), high - low, 0) + 1e-6
+    # an environment that leaves its own Box does not know it
+    known = (sight.visited >= low - room).all(0) & (sight.visited <= high + room).all(0)
+    beyond = known & ((recordings.low < low - room) | (recordings.high > high + room))
+    if beyond.any():
+        first = int(np.flatnonzero(beyond)[0])
+        yield Finding(
+            True,
+            f"recorded states leave the environment's observation space in {_listed(beyond)}: "
+            f"dimension {first} is between {recordings.low[first]:.4g} and "
+            f"{recordings.high[first]:.4g}, where the space allows {low[first]:.4g} to "
+            f"{high[first]:.4g}; check the units and the order of the columns",
+        )
+
+
+def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
+    """Whether recordings begin where episodes begin."""
+    center, away = _away(sight, firsts)
+    near = (away <= 1).mean(0)  # share of recordings that begin near a reset, for each dimension
+    if (away <= 1).all(1).any():
+        return
+    far = near < 0.5
+    order = _reordered(sight, firsts)
+    if order is not None:
+        yield Finding(
+            True,
+            "the columns look permuted: no recording begins near a reset, but in the order "
+            f"{order} they would; put the columns into the order of the environment's observation",
+        )
+    elif far.mean() > 0.5:
+        first = int(np.flatnonzero(far)[0])
+        yield Finding(
+            True,
+            f"no recording begins anywhere near a reset: {_listed(far)} differ, dimension {first} "
+            f"begins at {np.median(firsts[:, first]):.4g} and is "
+            f"{center[first]:.4g} after a reset; check that the recordings are of this "
+            "environment, in its units (if they are clips from the midst of episodes, say so: "
+            "--accept-anyway)",
+        )
+    else:
+        first = int(np.argmin(near))
+        yield Finding(
+            False,
+            f"no recording begins near a reset; dimension {first} is furthest: "
+            f"{np.median(firsts[:, first]):.4g}, and {center[first]:.4g} after a reset. "
+            "The learner has to begin at resets, so it cannot match these beginnings",
+        )
+
+
+def _away(sight, firsts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centers of the reset states, and how far the first states are outside of what resets show, 1
+    being the end of what is plausible."""
+    low, high = sight.resets.min(0), sight.resets.max(0)
+    spread = np.ptp(sight.visited, 0)
+    room = np.maximum(high - low, 0.25 * spread) + 1e-3 * np.abs(sight.visited).max(0) + 1e-6
+    beyond = np.maximum(low - firsts, firsts - high)
+    return np.median(sight.resets, 0), np.maximum(beyond, 0) / room
+
+
+def _reordered(sight, firsts: np.ndarray) -> list[int] | None:
+    """An order of the columns in which recordings begin near a reset, if there is one."""
+    dim = firsts.shape[1]
+    if dim < 2:
+        return None
+    from scipy.optimize import linear_sum_assignment  # takes a while to import
+
+    typical = np.median(firsts, 0)
+    cost = np.stack([_away(sight, np.full((1, dim), value))[1][0] for value in typical], 1)
+    spreads = np.abs(np.log((np.ptp(sight.resets, 0)[:, None] + 1e-6) / (np.ptp(firsts, 0) + 1e-6)))
+    order = linear_sum_assignment(cost + 0.01 * spreads)[1]
+    if (order == np.arange(dim)).all():
+        return None
+    fits = (_away(sight, firsts[:, order])[1] <= 1).all(1)
+    return [int(column) for column in order] if fits.mean() > 0.8 else None
+
+
+def _units(sight, recordings) -> Iterator[Finding]:
+    ours = np.abs(sight.visited).max(0)
+    theirs = np.maximum(np.abs(recordings.low), np.abs(recordings.high))
+    ratio = (theirs + 1e-6) / (ours + 1e-6)
+    other = (ratio > UNITS) | (ratio < 1 / UNITS)
+    other &= (ours > 1e-5) & (theirs > 1e-5)
+    if other.any():
+        worst = int(np.argmax(np.where(other, np.abs(np.log(ratio)), 0)))
+        yield Finding(
+            False,
+            f"magnitudes differ by more than {UNITS:.0f} times in {_listed(other)}: dimension "
+            f"{worst} reaches {theirs[worst]:.4g} in the recordings and {ours[worst]:.4g} under "
+            "random actions; are these the same units?",
+        )
+
+
+def _still(sight, recordings) -> Iterator[Finding]:
+    still = (recordings.low == recordings.high) & (np.ptp(sight.visited, 0) > 0)
+    if still.any():
+        yield Finding(
+            False,
+            f"constant in the recordings, but not in the environment: {_listed(still)}; if they "
+            "were not recorded, leave them out and say which are left (--observe)",
+        )
+
+
+def _twins(sight, states: np.ndarray) -> Iterator[Finding]:
+    pairs = [pair for pair in _equal(states) if pair not in _equal(sight.visited)]
+    if pairs:
+        shown = ", ".join(f"{i} and {j}" for i, j in pairs[:LISTED])
+        yield Finding(
+            False,
+            f"equal in the recordings, but not in the environment: dimensions {shown}; was a "
+            "column copied twice?",
+        )
+
+
+def _equal(rows: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of columns that are equal and vary."""
+    places: dict[bytes, list[int]] = {}
+    for column in np.flatnonzero(np.ptp(rows, 0) > 0):
+        places.setdefault(rows[:, column].tobytes(), []).append(int(column))
+    return [(same[0], other) for same in places.values() for other in same[1:]]
+
+
+def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
+    lengths, terminal = np.array(recordings.lengths), np.array(recordings.terminal)
+    count = len(lengths)
+    longer, short = int((lengths > horizon).sum()), int((lengths <= 1).sum())
+    if longer:
+        yield Finding(
+            False,
+            f"{longer} of {count} recordings are longer than the horizon ({lengths.max()} steps, "
+            f"horizon {horizon}): what comes after it is not imitated, and returns cannot be "
+            "compared; set --horizon to the length of the recordings",
+        )
+    if short:
+        yield Finding(
+            False, f"{short} of {count} recordings have one step or none; is `episode` right?"
+        )
+    early = int(((lengths < horizon) & ~terminal).sum())
+    if early and not clips and terminal.any():
+        yield Finding(
+            False,
+            f"{early} of {count} recordings end before the horizon ({horizon}) without being "
+            "terminal, others are terminal; if these ended by themselves, too, mark them so",
+        )
+    if count == 1:
+        yield Finding(
+            False,
+            "there is one recording: how much the expert's episodes differ, the noise floor, "
+            "cannot be known",
+        )
+
+
+def _rest(pairs: np.ndarray) -> Iterator[Finding]:
+    spread = pairs[:, 1].std(0)
+    moves = spread > 0
+    change = np.abs(pairs[:, 1] - pairs[:, 0])[:, moves] / spread[moves]
+    share = float((change < RESTING).all(1).mean())
+    if share == 1:
+        yield Finding(True, "nothing ever moves in the recordings, so there is nothing to imitate")
+    elif share > RESTS:
+        yield Finding(
+            False,
+            f"in {share:.0%} of the recorded steps nothing moves; cut the rest off if it does not "
+            "belong to the task",
+        )
+
+
+def _listed(which: np.ndarray) -> str:
+    """The dimensions, as words."""
+    numbers = [str(number) for number in np.flatnonzero(which)]
+    more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
+    return f"dimension{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:LISTED])}{more}"

@@ -1,0 +1,66 @@
+"""`ilfo doctor`: do recordings fit an environment, and what held a run back?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from ilfo.cli.console import say
+from ilfo.cli.recordings import stated
+from ilfo.runs.directory import RunDirectory
+from ilfo.runs.doctor import diagnose
+from ilfo.runs.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Check recordings against an environment, or ask what held a run back."""
+
+    run_directory: tyro.conf.Positional[Path | None] = None
+    """A run directory, finished or still running; or give --env with --demos."""
+    env: str | None = None
+    """Gymnasium id of the environment."""
+    demos: Path | None = None
+    """File or folder of recordings."""
+    horizon: int | None = None
+    """Maximum episode length; by default the environment's own time limit."""
+    every: int | None = None
+    """Control steps between two recorded states, e.g. 4; by default what the file says, or 1."""
+    rate: str | None = None
+    """In place of --every: frames per second of the recordings, e.g. 25Hz."""
+    observe: tuple[str, ...] = ()
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
+    default what the file says, or all."""
+
+    def run(self) -> None:
+        if self.run_directory is not None:
+            if self.env or self.demos:
+                raise ValueError("give either a run directory, or --env with --demos, not both")
+            for finding in diagnose(RunDirectory.open(self.run_directory)):
+                say(f"- {finding}")
+            return
+        if self.env is None or self.demos is None:
+            raise ValueError("give a run directory, or both --env and --demos")
+        self._check_recordings(self.env, self.demos)
+
+    def _check_recordings(self, env: str, demos: Path) -> None:
+        every, observe = stated(env, self.horizon, self.every, self.rate, self.observe)
+        spec = RunSpec(
+            task=None,
+            env=env,
+            demos=str(demos),
+            every=every,
+            observe=observe,
+            horizon=self.horizon,
+            total_timesteps=1,
+        )
+        findings = spec.agent().findings
+        for finding in findings:
+            say(f"{'wrong' if finding.wrong else 'doubtful'}: {finding.text}")
+        if not findings:
+            say(f"nothing speaks against imitating {demos} in {env}")
+        if any(finding.wrong for finding in findings):
+            raise SystemExit(1)
+
+
+COMMANDS = {"doctor": Doctor}

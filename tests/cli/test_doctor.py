@@ -1,0 +1,52 @@
+"""`ilfo doctor`, as it is called."""
+
+import numpy as np
+import pytest
+
+from ilfo.cli import main
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.tasks import find_task
+from ilfo.runs.launch import start
+from ilfo.runs.spec import RunSpec
+from tests.runs.test_recorded import RECORDED
+
+CARTPOLE = find_task("cartpole")
+
+
+def test_recordings_that_fit(capsys):
+    main(["doctor", "--env", CARTPOLE.environment, "--demos", str(CARTPOLE.path)])
+    assert "nothing speaks against imitating" in capsys.readouterr().out
+
+
+def test_wrong_recordings_end_with_a_failure_and_are_not_trained_on(tmp_path, capsys):
+    file = tmp_path / "metres.npz"
+    Demonstrations.from_arrays(
+        [np.float32(1000) * next(iter(CARTPOLE.load(1))).states], terminal=[False]
+    ).save(file)
+    arguments = ["--env", CARTPOLE.environment, "--demos", str(file)]
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *arguments])
+    assert ended.value.code == 1
+    assert "wrong: recorded states leave" in capsys.readouterr().out
+    spec = RunSpec(task=None, env=CARTPOLE.environment, demos=str(file), total_timesteps=1_000)
+    with pytest.raises(ValueError, match="--accept-anyway"):
+        start(spec, tmp_path / "run", {})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run(capsys):
+    main(["doctor", str(RECORDED / "mobile")])
+    assert "- hardly nearer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "give a run directory, or both --env and --demos"),
+        (["runs/a", "--env", "CartPole-v1"], "not both"),
+    ],
+)
+def test_what_is_missing_is_said(arguments, text, capsys):
+    with pytest.raises(SystemExit):
+        main(["doctor", *arguments])
+    assert text in capsys.readouterr().err
