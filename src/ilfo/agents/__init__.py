@@ -7,6 +7,7 @@ own is a subclass of `Agent` that names its `Method`. `Callback` watches trainin
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
+from ilfo.agents.examination import Finding
 from ilfo.agents.method import LearningWarning, Method, Needs, Selection
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
@@ -16,6 +17,7 @@ __all__ = [
     "Callback",
     "Choice",
     "DivergenceError",
+    "Finding",
     "LearningWarning",
     "Method",
     "Needs",

@@ -1,8 +1,8 @@
 """Training runs that leave a directory behind: starting, resuming, recording and loading them.
 
 `RunSpec` says what to train, `start` trains it into a new run directory and `resume` continues from
-the last checkpoint. `load_best` and `load_agent` load what was trained. `RunDirectory` reads and
-writes the files of a run.
+the last checkpoint. `load_best` and `load_agent` load what was trained, `diagnose` says what held a
+run back. `RunDirectory` reads and writes the files of a run.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from ilfo.common.lazy import lazy_exports
 if TYPE_CHECKING:
     from ilfo.runs.csv_tables import RunError
     from ilfo.runs.directory import RunDirectory
+    from ilfo.runs.doctor import diagnose
     from ilfo.runs.launch import TrainingError, resume, start
     from ilfo.runs.loading import load_agent, load_best
     from ilfo.runs.progress import Progress
@@ -23,6 +24,7 @@ __all__ = [
     "RunError",
     "RunSpec",
     "TrainingError",
+    "diagnose",
     "load_agent",
     "load_best",
     "resume",
@@ -37,6 +39,7 @@ __getattr__, __dir__ = lazy_exports(
         "RunError": "csv_tables",
         "RunSpec": "spec",
         "TrainingError": "launch",
+        "diagnose": "doctor",
         "load_agent": "loading",
         "load_best": "loading",
         "resume": "launch",
