@@ -71,7 +71,7 @@ def test_states_that_were_never_near_are_warned_of(cache_home):
     states = np.random.default_rng(0).normal(size=(1, 50, 4)).astype(np.float32) + 30.0
     expert = Demonstrations.from_arrays(states, terminal=False)
     with pytest.warns(LearningWarning, match="covers only 0% of the demonstrated states"):
-        agent = small_baseline("bco", expert, seeds=1).learn(2 * STEP)
+        agent = small_baseline("bco", expert, seeds=1, accept_anyway=True).learn(2 * STEP)
     assert len(agent.remarks()) == 1
 
 

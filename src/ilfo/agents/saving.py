@@ -14,7 +14,7 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 from ilfo.storage import checkpoint, config
 from ilfo.storage.provenance import versions
-from ilfo.storage.renamed import GONE_STATE, up_to_date
+from ilfo.storage.renamed import ADDED_STATE, GONE_STATE, up_to_date
 
 if TYPE_CHECKING:
     from ilfo.agents.agent import Agent
@@ -66,7 +66,7 @@ def read_state(agent: "Agent", path: PathLike) -> Any:
         )
     steps = DemonstratedSteps.from_pairs(jnp.zeros((1, 2, agent.problem.demonstrated_dim)))
     like = eqx.filter_eval_shape(agent.initial_state, steps)
-    return checkpoint.load(path, like, ignored=GONE_STATE)[0]
+    return checkpoint.load(path, like, ignored=GONE_STATE, stand_ins=ADDED_STATE)[0]
 
 
 def check_same_problem(

@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -67,23 +68,29 @@ def save(path: str | os.PathLike[str], tree: Any, meta: Mapping[str, Any]) -> No
 
 
 def load(
-    path: str | os.PathLike[str], like: Tree, prefix: str = "", ignored: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    like: Tree,
+    prefix: str = "",
+    ignored: Sequence[str] = (),
+    stand_ins: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Tree, dict[str, Any]]:
     """Read `(tree, meta)`, the tree having the structure, shapes and dtypes of `like`.
 
     Array leaves of `like` may be arrays or `jax.ShapeDtypeStruct`s, as `eqx.filter_eval_shape`
     makes them. They are loaded as NumPy arrays where `like` holds NumPy arrays, else as JAX
     arrays. With `prefix=".policy"`, `like` is that part of the saved tree and the rest is not
-    read. Parts of the saved tree that are `ignored` need not be in `like`.
+    read. Parts of the saved tree that are `ignored` need not be in `like`. A leaf whose name ends
+    in one of `stand_ins` and that is missing in the file is the one with the other ending.
     """
     leaves = [(prefix + name, leaf) for name, leaf in _named_leaves(like)]
     with _open(path) as archive:
         dtypes = _read_json(archive, "dtypes")
         kept = lambda name: not any(_under(part, name) for part in ignored)
         saved = [name for name in dtypes if _under(prefix, name) and kept(name)]
-        _check_names(path, saved, [name for name, leaf in leaves if _is_array(leaf)])
+        there = lambda name: name if name in dtypes else _stand_in(name, stand_ins)
+        _check_names(path, saved, [there(name) for name, leaf in leaves if _is_array(leaf)])
         restored = [
-            _restore(archive, name, dtypes[name], leaf) if _is_array(leaf) else leaf
+            _restore(archive, there(name), dtypes[there(name)], leaf) if _is_array(leaf) else leaf
             for name, leaf in leaves
         ]
         meta = _read_json(archive, "meta")
@@ -94,6 +101,13 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The `meta` of a checkpoint, without reading its arrays."""
     with _open(path) as archive:
         return _read_json(archive, "meta")
+
+
+def _stand_in(name: str, stand_ins: Mapping[str, str]) -> str:
+    for ending, other in stand_ins.items():
+        if name.endswith(ending):
+            return name.removesuffix(ending) + other
+    return name
 
 
 def _named_leaves(tree: Any) -> list[tuple[str, Any]]:

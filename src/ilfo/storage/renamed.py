@@ -25,6 +25,8 @@ their value. An agent that was saved with them acts as it did; what it learns fr
 learns without them."""
 GONE_STATE = (".average",)
 """Parts of train states that went with them."""
+ADDED_STATE = {".smallest": ".value"}
+"""Ending of a part of train states that older ones do not have: that of the part that was both."""
 
 
 ADDED: dict[str, dict[str, Any]] = {
