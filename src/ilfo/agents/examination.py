@@ -41,6 +41,9 @@ class Finding:
     text: str
     """What was found, and what to do."""
 
+    def __str__(self) -> str:
+        return f"{'wrong' if self.wrong else 'doubtful'}: {self.text}"
+
 
 class Sight(NamedTuple):
     """What the environment shows, in the numbers that the recordings hold."""
@@ -58,8 +61,8 @@ class Recordings:
         self.every = every
         self.firsts: list[np.ndarray] = []
         """First states of the first trajectories."""
-        self.lengths: list[int] = []
-        """Length of each trajectory, in control steps."""
+        self.states: list[int] = []
+        """Number of states of each trajectory."""
         self.terminal: list[bool] = []
         self.low: np.ndarray | float = np.inf
         self.high: np.ndarray | float = -np.inf
@@ -68,7 +71,7 @@ class Recordings:
     def add(self, trajectory: Trajectory) -> None:
         if len(self.firsts) < FIRSTS:
             self.firsts.append(trajectory.states[0])
-        self.lengths.append(self.every * (len(trajectory.states) - 1))
+        self.states.append(len(trajectory.states))
         self.terminal.append(trajectory.terminal)
         self.low = np.minimum(self.low, trajectory.states.min(0))
         self.high = np.maximum(self.high, trajectory.states.max(0))
@@ -104,6 +107,8 @@ def examine(
     `pairs` is a sample of neighbouring states; `clips` says that they may begin anywhere.
     """
     sight, firsts = look(factory, problem), np.stack(recordings.firsts)
+    if not np.isfinite(sight.visited).all():
+        return []  # training says what is wrong with such observations
     found = [
         *_outside(sight, recordings, _bounds(factory.observation_space, problem)),
         *(() if clips else _beginnings(sight, firsts)),
@@ -234,7 +239,8 @@ def _still(sight, recordings) -> Iterator[Finding]:
 
 
 def _twins(sight, states: np.ndarray) -> Iterator[Finding]:
-    pairs = [pair for pair in _equal(states) if pair not in _equal(sight.visited)]
+    usual = _equal(sight.visited)
+    pairs = [pair for pair in _equal(states) if pair not in usual]
     if pairs:
         shown = ", ".join(f"{i} and {j}" for i, j in pairs[:LISTED])
         yield Finding(
@@ -253,7 +259,8 @@ def _equal(rows: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
-    lengths, terminal = np.array(recordings.lengths), np.array(recordings.terminal)
+    lengths = recordings.every * (np.array(recordings.states) - 1)  # in control steps
+    terminal = np.array(recordings.terminal)
     count = len(lengths)
     longer, short = int((lengths > horizon).sum()), int((lengths <= 1).sum())
     if longer:

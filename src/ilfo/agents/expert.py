@@ -41,9 +41,8 @@ class Survey(NamedTuple):
 
 def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -> Survey:
     """Read the demonstrations once, or raise the error of the first trajectory that is wrong."""
-    digest, lengths = hashlib.sha256(), list[int]()
-    seen = Recordings(demonstrations.every)
-    trajectories = _recording(needs.checked(demonstrations, actions), digest, lengths, seen)
+    digest, seen = hashlib.sha256(), Recordings(demonstrations.every)
+    trajectories = _recording(needs.checked(demonstrations, actions), digest, seen)
     steps = sample(trajectories, SAMPLE, np.random.default_rng(0))
     recorded = None
     if steps.actions is not None:
@@ -55,15 +54,14 @@ def survey(needs: Needs, demonstrations: Demonstrations, actions: ActionSpace) -
         elapsed=jnp.asarray(steps.elapsed),
         trajectory=jnp.asarray(steps.trajectory),
     )
-    return Survey(kept, digest.hexdigest(), len(lengths), sum(lengths), seen)
+    return Survey(kept, digest.hexdigest(), len(seen.states), sum(seen.states), seen)
 
 
 def _recording(
-    trajectories: Iterable[Trajectory], digest: Any, lengths: list[int], seen: Recordings
+    trajectories: Iterable[Trajectory], digest: Any, seen: Recordings
 ) -> Iterator[Trajectory]:
-    """The trajectories as they pass, added to the digest, the list of lengths and what is seen."""
+    """The trajectories as they pass, added to the digest and to what is seen of them."""
     for trajectory in trajectories:
-        lengths.append(len(trajectory.states))
         seen.add(trajectory)
         digest.update(trajectory.states.tobytes() + bytes([trajectory.terminal]))
         if trajectory.actions is not None:

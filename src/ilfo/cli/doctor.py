@@ -56,7 +56,7 @@ class Doctor:
         )
         findings = spec.agent().findings
         for finding in findings:
-            say(f"{'wrong' if finding.wrong else 'doubtful'}: {finding.text}")
+            say(str(finding))
         if not findings:
             say(f"nothing speaks against imitating {demos} in {env}")
         if any(finding.wrong for finding in findings):

@@ -141,6 +141,12 @@ class Dataset(NamedTuple):
     per_pass: int | None = None
     """Rows of a pass, drawn anew for each; None for as many as there are."""
 
+    @property
+    def size(self) -> int:
+        """Rows of a pass."""
+        capacity = self.valid.shape[0]
+        return capacity if self.per_pass is None else min(self.per_pass, capacity)
+
 
 def fit(
     loss: Callable[[Any, PyTree, Float[Array, " b"]], Float[Array, ""]],
@@ -159,9 +165,8 @@ def fit(
     """
     valid = data.valid
     capacity = valid.shape[0]
-    size = capacity if data.per_pass is None else min(data.per_pass, capacity)
-    batch = min(plan.batch_size, size)
-    batches = size // batch
+    batch = min(plan.batch_size, data.size)
+    batches = data.size // batch
     order_key, pass_key = jax.random.split(key)
     keys = jnp.concatenate([order_key[None], jax.random.split(pass_key, plan.passes)])
     for_pass = (jnp.arange(1 + plan.passes) > 0)[:, None]

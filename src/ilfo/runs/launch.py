@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
@@ -43,7 +44,7 @@ def start(
     agent.check_budget(spec.budget)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LearningWarning)  # progress and summary have them
-        agent.check_recordings()
+        _check_recordings(agent)
     description = {
         "spec": to_json(spec),
         "commit": commit(),
@@ -95,6 +96,18 @@ def resume(
             done = agent.iteration
         run.remove_rows_after(done)
         return _train(agent, spec, run, machine, callbacks)
+
+
+def _check_recordings(agent: Agent) -> None:
+    try:
+        agent.check_recordings()
+    except (ValueError, OSError):
+        raise
+    except Exception as error:  # most likely raised by the environment
+        raise TrainingError(
+            f"{agent.factory.name} failed while it was compared with the recordings, before "
+            "training began"
+        ) from error
 
 
 def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:

@@ -27,8 +27,7 @@ class Progress(Callback):
         self._first = None
         if agent.iteration == 0:
             for finding in agent.findings:
-                text = f"{'wrong' if finding.wrong else 'doubtful'}: {finding.text}"
-                self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+                self.console.print(str(finding), markup=False, highlight=False, soft_wrap=True)
         if self.console.is_terminal and not self.console.is_dumb_terminal:
             self._live = Live(_bar({}, "", "-"), console=self.console)
             self._live.start()
