@@ -295,6 +295,47 @@ def test_callbacks_are_called_in_order(movable):
     ]
 
 
+def test_a_function_is_a_callback(movable):
+    seen = []
+    watch = lambda agent, log: seen.append((agent.iteration, log["mmd"].shape)) or False
+    movable.learn((movable.iteration + 2) * STEP, watch)
+    assert seen == [(movable.iteration, (len(movable.seeds),))]  # False has stopped it
+    with pytest.raises(ValueError, match="'often' is not a callback; pass an instance of"):
+        movable.learn((movable.iteration + 1) * STEP, ["often"])
+
+
+def test_what_takes_long_is_announced():
+    phases = []
+
+    class Phases(Callback):
+        def on_phase(self, agent, doing):
+            phases.append(doing)
+
+    small_agent().learn(STEP, Phases())
+    assert phases == ["comparing the recordings with the environment", "preparing", "compiling"]
+
+
+def test_the_history_has_a_column_per_metric(trained):
+    agent = reload(trained)
+    assert len(agent.history) == 0
+    begun = agent.iteration
+    agent.learn((begun + 2) * STEP)
+    assert agent.history["mmd"].shape == (2, len(agent.seeds))
+    assert agent.history["iteration"].tolist() == [begun + 1, begun + 2]
+    assert agent.history["online_samples"].tolist() == [(begun + 1) * STEP, (begun + 2) * STEP]
+    assert repr(agent.history).startswith("History(2 iterations; ")
+    with pytest.raises(KeyError):
+        agent.history["speed"]
+    frame = agent.history.frame()
+    assert frame.seed.tolist() == list(agent.seeds) * 2
+    np.testing.assert_array_equal(frame.mmd, agent.history["mmd"].ravel())
+
+
+def test_a_progress_bar_on_request(movable, capsys):
+    movable.learn((movable.iteration + 1) * STEP, progress_bar=True)
+    assert f"iteration {movable.iteration}  samples" in capsys.readouterr().out
+
+
 def test_a_single_callback_needs_no_list(movable):
     pages = []
     movable.learn((movable.iteration + 1) * STEP, Diary("a", pages))

@@ -1,7 +1,5 @@
 """Recordings whose states are several control steps apart."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,12 +12,12 @@ from ilfo.data.describe import describe
 from ilfo.discriminators.expert_mean import mean_features
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.runs import machine
-from ilfo.runs.spec import apply_change
+from ilfo.runs.spec import apply_changes
 from tests.helpers.agents import HORIZON, MACHINE, SMALL, STEP, as_steps, demonstrations, plain_mmd
 from tests.helpers.methods import small_baseline
 
 EVERY = 4
-SETTINGS: MobILESettings = functools.reduce(apply_change, SMALL, MobILESettings())
+SETTINGS: MobILESettings = apply_changes(MobILESettings(), SMALL)
 
 
 def moving(length: int, count: int = 3) -> Demonstrations:

@@ -19,11 +19,12 @@ from rich.console import Console
 from ilfo import cli
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.registry import DYNAMICS
+from ilfo.agents.settings import walk
 from ilfo.cli import console as terminal
 from ilfo.cli import main
 from ilfo.cli import train as runs
 from ilfo.cli.commands import ROOT, Command
-from ilfo.cli.settings_table import field_texts, walk
+from ilfo.cli.settings_table import field_texts
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
@@ -159,7 +160,9 @@ def test_training_your_own_environment(trained_by_command, finished_run, demos_f
 def test_plain_lines_without_a_terminal(trained_by_command):
     out, printed = trained_by_command
     assert "\x1b" not in printed
-    doubtful, *lines = printed.splitlines()
+    doubtful, *rest = printed.splitlines()
+    phases, lines = rest[:3], rest[3:]
+    assert phases[-1] == "compiling ..."
     assert doubtful.startswith("doubtful: 2 of 2 recordings are longer than the horizon")
     assert [line.split("  ")[:2] for line in lines[:5]] == [
         [f"iteration {i}", f"samples {i * STEP}/{5 * STEP}"] for i in range(1, 6)
@@ -261,7 +264,7 @@ def test_the_installed_command(cache_home, demos_file, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.splitlines()[1].startswith(f"iteration 1  samples {STEP}/{STEP}")
+    assert done.stdout.splitlines()[4].startswith(f"iteration 1  samples {STEP}/{STEP}")
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["machine"] == {"threads": 1, "devices": 1}
     assert any((cache_home / "ilfo" / "compiled").iterdir())
@@ -298,7 +301,8 @@ def test_a_missing_library_costs_one_line(tmp_path, monkeypatch, capsys):
 def test_listing_settings(capsys):
     main(["settings"])
     shown = capsys.readouterr().out
-    assert all(name in shown for name, _, _ in walk(MobILESettings()))
+    assert all(f"\n{name} = " in shown for name, *_ in walk(MobILESettings()))
+    assert max(map(len, shown.splitlines())) <= 80  # readable in a small window
     assert "LearnedTermination" in shown
     assert "Different from" not in shown
 
@@ -317,9 +321,9 @@ def test_what_a_task_changes(capsys):
 def test_listing_settings_of_every_method(method, capsys):
     main(["settings", method])
     shown = capsys.readouterr().out
-    for name, _, text in walk(METHODS[method].method.settings()):
-        assert name in shown
-        assert text, name
+    for name, value, owner, field in walk(METHODS[method].method.settings()):
+        assert f"{name} = {value}\n" in shown
+        assert field_texts(owner)[field], name
 
 
 def test_the_methods_are_listed(capsys, monkeypatch):
@@ -328,7 +332,10 @@ def test_the_methods_are_listed(capsys, monkeypatch):
 
 
 def test_settings_come_with_their_texts():
-    fields = {name: (value, text) for name, value, text in walk(MobILESettings())}
+    fields = {
+        name: (value, field_texts(owner)[field])
+        for name, value, owner, field in walk(MobILESettings())
+    }
     assert fields["weight"] == (
         "0.1",
         "λ: weight of the exploration bonus in the cost; 0 turns it off.",
@@ -371,7 +378,7 @@ MISTAKES = [
     (["train", "--set", "dynamics=FiniteDynamics"], "FiniteDynamics cannot be chosen by its name"),
     (["train", "--set", "bonus=CalibratedBonus"], "which EnsembleDynamics does not promise"),
     (["train", "--set", "weight=2"], "MobILESettings.weight is 2.0, but must lie in [0, 1]"),
-    (["train", "--set", "planner=GPT"], "planner: expected AbstractPlanner, got 'GPT'"),
+    (["train", "--set", "planner=GPT"], "planner: there is no 'GPT'; choose among PPO, TRPO"),
     (["train", "--set", "planner=MMD"], "planner: expected AbstractPlanner"),
     (
         ["train", "--set", "dynamics=FiniteDynamics"],

@@ -3,7 +3,7 @@
 import pytest
 
 from ilfo.methods.mobile import MobILESettings
-from ilfo.runs.spec import apply_change
+from ilfo.runs.spec import apply_changes
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ from ilfo.runs.spec import apply_change
 def test_out_of_range(change):
     name = change.split("=")[0].split(".")[-1]
     with pytest.raises(ValueError, match=name):
-        apply_change(MobILESettings(), change)
+        apply_changes(MobILESettings(), [change])

@@ -3,7 +3,6 @@
 All tests that can share one compiled `improve`: three seeds on CartPole, `CHANGES`, `HORIZON`.
 """
 
-import functools
 from pathlib import Path
 
 import equinox as eqx
@@ -16,7 +15,7 @@ from ilfo.common.types import DemonstratedSteps
 from ilfo.discriminators.mmd import MMD
 from ilfo.environments.tasks import find_task
 from ilfo.methods.mobile import MobILE, MobILESettings
-from ilfo.runs.spec import RunSpec, apply_change
+from ilfo.runs.spec import RunSpec, apply_changes
 
 HORIZON = 20
 SEEDS = 3
@@ -57,7 +56,7 @@ SMALL = (
     "buffer_horizons=4",
 )
 CHANGES = (*PLAIN, *SMALL)
-SETTINGS: MobILESettings = functools.reduce(apply_change, CHANGES, MobILESettings())
+SETTINGS: MobILESettings = apply_changes(MobILESettings(), CHANGES)
 
 
 def plain_mmd(features: int = 256, **fields) -> MMD:

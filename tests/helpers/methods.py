@@ -1,12 +1,11 @@
 """Every method at a size where compiling, not computing, takes the time."""
 
-import functools
 from pathlib import Path
 
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
-from ilfo.runs.spec import RunSpec, apply_change
+from ilfo.runs.spec import RunSpec, apply_changes
 from tests.helpers.agents import CHANGES as MOBILE
 from tests.helpers.agents import HORIZON
 
@@ -58,7 +57,7 @@ def small_baseline(
 ):
     """An agent of the method, with small settings and what is changed of them."""
     preset = find_settings("default", method)
-    settings = functools.reduce(apply_change, (*CHANGES[method], *changes), preset)
+    settings = apply_changes(preset, (*CHANGES[method], *changes))
     expert = demonstrations() if expert is None else expert
     return METHODS[method](environment, expert, settings, seeds=seeds, horizon=HORIZON, **more)
 

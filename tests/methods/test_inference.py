@@ -1,6 +1,5 @@
 """Inferred actions: what the world and the forward model say of them, and what MobILE does then."""
 
-import functools
 from dataclasses import replace
 
 import equinox as eqx
@@ -25,7 +24,7 @@ from ilfo.methods.inference import LEAST_NOISE, Inference, Inferred, Verdict, ex
 from ilfo.methods.mobile import MobILE, MobILESettings, exploring
 from ilfo.policies.mlp import MLPPolicy, with_bound
 from ilfo.runs.launch import start
-from ilfo.runs.spec import apply_change
+from ilfo.runs.spec import apply_changes
 from tests.helpers import agents as helpers
 from tests.helpers.agents import STEP, bits, demonstrations, small_agent
 
@@ -39,7 +38,7 @@ SMALL = (
     "inference.cloning.plan.passes=1",
     f"inference.explore={STEP}",
 )
-SETTINGS: MobILESettings = functools.reduce(apply_change, SMALL, MobILESettings())
+SETTINGS: MobILESettings = apply_changes(MobILESettings(), SMALL)
 
 
 def pool(streams: int) -> Pooled:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ilfo.cli.settings_table import differences
+from ilfo.agents.settings import differences
 from ilfo.common.fitting import SGD, Adam
 from ilfo.dynamics.bonus import BufferNormalised
 from ilfo.dynamics.termination import KnownTermination, LearnedTermination

@@ -25,7 +25,7 @@ from ilfo.planners.ppo import PPO
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.launch import TrainingError, resume, start
 from ilfo.runs.loading import load_best
-from ilfo.runs.spec import RunSpec, apply_change
+from ilfo.runs.spec import RunSpec, apply_changes
 from ilfo.storage.checkpoint import CheckpointError
 from ilfo.storage.provenance import versions
 from tests.helpers.agents import (
@@ -213,18 +213,20 @@ def test_states_alone_can_be_read_for_a_method_that_needs_actions(tmp_path):
 
 
 def test_changes_are_read_as_what_they_look_like():
-    assert apply_change(MobILESettings(), "weight=0").weight == 0.0
-    assert apply_change(MobILESettings(), "planner.kl=2e-2").planner.kl == 0.02
-    assert apply_change(MobILESettings(), "planner=PPO").planner == PPO()
-    assert apply_change(MobILESettings(), "dynamics.optimiser=Adam").dynamics.optimiser == Adam()
-    assert apply_change(MobILESettings(), "refit=false").refit is False
-    assert apply_change(MobILESettings(), "discriminator.input=pair").discriminator.input == "pair"
+    assert apply_changes(MobILESettings(), ["weight=0"]).weight == 0.0
+    assert apply_changes(MobILESettings(), ["planner.kl=2e-2"]).planner.kl == 0.02
+    assert apply_changes(MobILESettings(), ["planner=PPO"]).planner == PPO()
+    assert apply_changes(MobILESettings(), ["dynamics.optimiser=Adam"]).dynamics.optimiser == Adam()
+    assert apply_changes(MobILESettings(), ["refit=false"]).refit is False
+    assert (
+        apply_changes(MobILESettings(), ["discriminator.input=pair"]).discriminator.input == "pair"
+    )
     assert small_spec(Path("x"), 1).settings() == SETTINGS
 
 
 def test_the_constant_cost_judges_policies_by_what_it_replaces():
     settings = RunSpec(task="walker2d").settings()
-    constant = apply_change(settings, "discriminator=ConstantCost").discriminator
+    constant = apply_changes(settings, ["discriminator=ConstantCost"]).discriminator
     assert constant == ConstantCost(settings.discriminator)
     assert constant.wrapped.ridge == 1.0
 

@@ -19,14 +19,17 @@ from jaxtyping import Array
 
 from ilfo.agents import budget, saving
 from ilfo.agents.acting import EvaluationEnvironments, Predictor, collect_rollout
-from ilfo.agents.callbacks import Callback
+from ilfo.agents.callbacks import NOBODY, Callback, Callbacks, Watcher
 from ilfo.agents.divergence import check_log
 from ilfo.agents.examination import Finding, examine
 from ilfo.agents.expert import Survey, prepare_expert, survey
+from ilfo.agents.history import History
 from ilfo.agents.method import LearningWarning, Method
 from ilfo.agents.problem import Problem, feature_of, offline_problem, state_problem
+from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
+from ilfo.agents.settings import changed
 from ilfo.common.compiling import compiled
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
@@ -47,7 +50,8 @@ class Agent:
     - `environment`: a Gymnasium id, an environment made by `gymnasium.make`, or a function that
       makes one; with Box observations and Box or Discrete actions.
     - `demonstrations`: recorded trajectories, see `ilfo.Demonstrations`.
-    - `settings`: hyper-parameters; by default those for an unknown environment.
+    - `settings`: hyper-parameters, or what differs from the default ones, by name:
+      `{"planner.kl": 0.02, "planner": "PPO"}`.
     - `seeds`: how many seeds to train side by side, or their numbers.
     - `horizon`: longest episode, where the environment has no time limit or another is wanted.
     - `feature_map`: a JAX function h, when the demonstrations hold h(s) instead of states.
@@ -87,17 +91,24 @@ class Agent:
             feature_map = feature_of(demonstrations, feature_map)
             problem = state_problem(maker, demonstrations.dim, feature_map, demonstrations.every)
         needs.check_problem(name, problem.actions, feature_map)
-        settings = self.method.settings() if settings is None else settings
-        if not isinstance(settings, self.method.settings):
-            raise ValueError(
-                f"settings are a {type(settings).__name__}, but must be "
-                f"{self.method.settings.__name__}(...) or left out"
-            )
+        settings = self._settings({} if settings is None else settings)
         self._set_up(settings, problem, seed_numbers(seeds), maker.name if maker else None)
         self._factory = maker
         self._accept_anyway = accept_anyway
         self._take(restricted)
         self.method.check(self)
+
+    def _settings(self, given: Any) -> Any:
+        kind = self.method.settings
+        if isinstance(given, Mapping):
+            parts = {part.__name__: part for part in self.method.parts}
+            return changed(kind(), given, COMPONENTS | parts)
+        if isinstance(given, kind):
+            return given
+        raise ValueError(
+            f"settings are a {type(given).__name__}, but must be {kind.__name__}(...), changes of "
+            "it such as {'streams': 4}, or left out"
+        )
 
     def _set_up(self, settings: Any, problem: Problem, seeds: tuple[int, ...], name: str | None):
         self.settings, self.problem, self.seeds = settings, problem, seeds
@@ -106,6 +117,8 @@ class Agent:
         self.state: Any = None
         """The train state; arrays have the axis of seeds. None before learning."""
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
+        self.history = History(seeds)
+        """What the iterations logged, column by column."""
         self.environments: list[gym.Env] = []
         """One for each seed and stream, to learn from; made when learning begins."""
         self._demonstrations: Demonstrations | None = None
@@ -176,33 +189,38 @@ class Agent:
         return self.iteration * self.samples_per_iteration
 
     def learn(
-        self, total_timesteps: int | None = None, callback: Callback | Sequence[Callback] = ()
+        self,
+        total_timesteps: int | None = None,
+        callback: Callback | Watcher | Sequence[Callback | Watcher] = (),
+        progress_bar: bool = False,
     ) -> Self:
         """Train until each seed has taken `total_timesteps` steps since its beginning, in whole
         iterations. Calling it again with more continues. A method that takes no steps trains for
-        as many iterations as its settings say."""
+        as many iterations as its settings say.
+
+        A callback is an instance of `ilfo.agents.Callback`, or a function of agent and log."""
         self.check_budget(total_timesteps)
         self._check_home()
-        if self.state is None:
-            self.check_recordings()
-        callbacks = [callback] if isinstance(callback, Callback) else list(callback)
+        watching = Callbacks(callback)
+        if progress_bar:
+            from ilfo.agents.progress import Progress
+
+            watching.several.append(Progress())
         start = time.perf_counter()
-        self._prepare()
-        self.seconds["compile"] += time.perf_counter() - start
         try:
-            for watcher in callbacks:
-                watcher.on_start(self)
+            if self.state is None:
+                watching.on_phase(self, "comparing the recordings with the environment")
+                self.check_recordings()
+            self._prepare(watching)
+            watching.on_start(self)
             while budget.unfinished(self, total_timesteps):
-                log = self._iterate() | {
-                    "total_timesteps": total_timesteps,
-                    "seconds": time.perf_counter() - start,
-                }
-                answers = [watcher.on_iteration(self, log) for watcher in callbacks]
-                if any(answer is False for answer in answers):
+                log = self._iterate(watching)
+                log["seconds"] = time.perf_counter() - start
+                self.history.add(log)
+                if not watching.on_iteration(self, log | {"total_timesteps": total_timesteps}):
                     break
         finally:
-            for watcher in callbacks:
-                watcher.on_end(self)
+            watching.on_end(self)
         for remark in self.remarks():
             warnings.warn(remark, LearningWarning, stacklevel=2)
         return self
@@ -244,10 +262,12 @@ class Agent:
                 "load it without the environment, or start a new agent"
             )
 
-    def _iterate(self) -> dict[str, Any]:
+    def _iterate(self, watching: Callback) -> dict[str, Any]:
         began = time.perf_counter()
         args = (self.state, self.interact(), self._expert)
         collected = time.perf_counter()
+        if not self._improve.is_compiled:
+            watching.on_phase(self, "compiling")
         self._improve.compile(*args)
         compiled = time.perf_counter()
         state, log = self._improve(*args)
@@ -275,17 +295,19 @@ class Agent:
         """The experience of one iteration; arrays have the axis of seeds."""
         return (self.method.interact or collect_rollout)(self)
 
-    def _prepare(self) -> None:
+    def _prepare(self, watching: Callback = NOBODY) -> None:
         """Read the demonstrations and make state and environments, where not done yet."""
+        began = time.perf_counter()
+        watching.on_phase(self, "preparing")
         if self.samples_per_iteration and not self.environments:
             count = len(self.seeds) * self.settings.streams
             self.environments = self.factory.make_many(count)
-        if self._expert is not None:
-            return
-        if self.state is None:
-            steps = self.survey.steps
-            self.state = compiled(self.initial_state, steps)(steps)
-        self._expert = prepare_expert(self)
+        if self._expert is None:
+            if self.state is None:
+                steps = self.survey.steps
+                self.state = compiled(self.initial_state, steps)(steps)
+            self._expert = prepare_expert(self)
+        self.seconds["compile"] += time.perf_counter() - began
 
     def initial_state(self, steps: DemonstratedSteps) -> Any:
         def make(steps, key):
@@ -367,13 +389,14 @@ class Agent:
         functions: Mapping[str, Callable] | None = None,
         components: Sequence[type] = (),
     ) -> Self:
-        """An agent as it was saved. It can predict at once; with the environment it can also play,
-        and with the demonstrations continue learning.
+        """An agent as it was saved, or the selected policies of a run directory. It can predict at
+        once; with the environment it can also play, and with the demonstrations continue learning.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them
         by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`;
         and the classes of components of your own: `components=[MyPlanner]`.
         """
+        path = saving.file_in(path)
         saved = saving.read_description(cls, path, functions or {}, components)
         agent = cls.__new__(cls)
         agent._set_up(

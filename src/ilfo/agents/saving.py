@@ -42,6 +42,19 @@ def save(agent: "Agent", path: PathLike, overwrite: bool) -> None:
     checkpoint.save(path, agent.state, describe(agent))
 
 
+def file_in(path: PathLike) -> PathLike:
+    """The file of a saved agent; of a run directory, the one with its selected policies."""
+    if not os.path.isdir(path):
+        return path
+    best = os.path.join(path, "best.npz")
+    if not os.path.exists(best):
+        raise checkpoint.CheckpointError(
+            f"{path} is a folder without best.npz: not a run directory, or its first iteration has "
+            "not finished"
+        )
+    return best
+
+
 def read_description(
     kind: type["Agent"],
     path: PathLike,

@@ -30,6 +30,10 @@ class OverSeeds:
         self._everywhere = NamedSharding(self._mesh, PartitionSpec())
         self._compiled: Callable[..., Any] | None = None
 
+    @property
+    def is_compiled(self) -> bool:
+        return self._compiled is not None
+
     def compile(self, *args: Any) -> None:
         if self._compiled is None:
             self._compiled = compiled(self._run, *self._place(args))

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import jax
 import tyro
 
+from ilfo.agents.progress import Progress
 from ilfo.cli.console import console, say
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.experiments.cell import Cell
@@ -19,7 +20,6 @@ from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.significance import against_bco, against_no_bonus, against_random
 from ilfo.experiments.workers import Job, cores, stay_on, work_through
 from ilfo.runs import machine
-from ilfo.runs.progress import Progress
 
 Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
 

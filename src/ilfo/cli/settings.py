@@ -5,9 +5,10 @@ from typing import Any
 
 import tyro
 
-from ilfo.cli.console import console, say
+from ilfo.agents.settings import differences
+from ilfo.cli.console import say
 from ilfo.cli.options import MethodName
-from ilfo.cli.settings_table import differences, settings_table
+from ilfo.cli.settings_table import settings_text
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
@@ -29,9 +30,9 @@ class ListSettings:
             raise ValueError(f"unknown method {self.method!r}; there are: {', '.join(METHODS)}")
         task = find_task(self.task) if self.task else None
         settings = find_settings(self.preset, self.method, task)
-        console.print(settings_table(settings))
+        say(settings_text(settings))
         if self.task:
-            say(self._compared(settings))
+            say("\n" + self._compared(settings))
 
     def _compared(self, settings: Any) -> str:
         """A task's settings against those for other environments."""

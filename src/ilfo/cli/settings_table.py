@@ -1,41 +1,25 @@
 """Hyper-parameters with their values and the texts under their fields."""
 
 import ast
-import dataclasses
 import inspect
 import itertools
 import textwrap
-from collections.abc import Iterator
 from typing import Any
 
-from rich.table import Column, Table
+from ilfo.agents.settings import walk
+
+WIDTH = 80
 
 
-def settings_table(settings: Any) -> Table:
-    # a name that is cut short cannot be typed
-    whole = Column("name", no_wrap=True)
-    table = Table(whole, Column("value", no_wrap=True), "meaning", title=type(settings).__name__)
-    for name, value, text in walk(settings):
-        table.add_row(name, value, text)
-    return table
-
-
-def walk(spec: Any, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Dotted name, value and text of every field, depth first."""
-    texts = field_texts(type(spec))
-    for field in dataclasses.fields(spec):
-        value, name = getattr(spec, field.name), prefix + field.name
-        nested = dataclasses.is_dataclass(value)
-        shown = type(value).__name__ if nested else getattr(value, "__name__", repr(value))
-        yield name, shown, texts.get(field.name, "")
-        if nested:
-            yield from walk(value, name + ".")
-
-
-def differences(settings: Any, other: Any) -> dict[str, str]:
-    """Names and values of the fields in which settings differ from others."""
-    known = {name: value for name, value, _ in walk(other)}
-    return {name: value for name, value, _ in walk(settings) if known.get(name) != value}
+def settings_text(settings: Any) -> str:
+    """A line `name = value` for each, and what it means below it."""
+    shown = [f"{type(settings).__name__}:"]
+    for name, value, owner, field in walk(settings):
+        meaning = field_texts(owner).get(field, "")
+        indent = "    "
+        wrapped = textwrap.wrap(meaning, WIDTH, initial_indent=indent, subsequent_indent=indent)
+        shown += ["", f"{name} = {value}", *wrapped]
+    return "\n".join(shown)
 
 
 def field_texts(kind: type) -> dict[str, str]:

@@ -9,6 +9,8 @@ import tyro
 from rich.table import Table
 
 from ilfo.agents.agent import Agent
+from ilfo.agents.callbacks import Callback
+from ilfo.agents.progress import Progress
 from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
@@ -26,8 +28,8 @@ from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
-from ilfo.runs.progress import Progress
 from ilfo.runs.spec import STATED, RunSpec, spec_of
+from ilfo.runs.tensorboard import TensorBoard
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Train:
     """Iterations between measurements of the true return; training does not use it."""
     devices: int | None = None
     """Seeds computed at the same time, one per core by default; exact results depend on it."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
     accept_anyway: bool = False
     """Train even if the recordings look wrong for the environment; `ilfo doctor` says why."""
 
@@ -98,7 +102,10 @@ class Train:
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
         try:
-            summary = start(spec, out, here, [Progress(console)], self.evaluate_every)
+            with Progress(console) as progress:
+                progress.doing("reading the recordings")
+                watching = [progress, *_tensorboard(out, self.tensorboard)]
+                summary = start(spec, out, here, watching, self.evaluate_every)
         except KeyboardInterrupt:
             say(f"stopped; continue with: ilfo resume {out}")
             raise
@@ -126,14 +133,15 @@ class Resume:
     """New total of environment steps per seed; by default the run's own."""
     devices: int | None = None
     """Must equal the --devices of the run; one per core by default."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
 
     def run(self) -> None:
-        summary = resume(
-            self.run_directory,
-            machine.set_up(self.devices),
-            [Progress(console)],
-            self.total_timesteps,
-        )
+        here = machine.set_up(self.devices)
+        with Progress(console) as progress:
+            progress.doing("reading the run")
+            watching = [progress, *_tensorboard(self.run_directory, self.tensorboard)]
+            summary = resume(self.run_directory, here, watching, self.total_timesteps)
         show(summary, self.run_directory)
 
 
@@ -229,6 +237,10 @@ def _dynamics(name: str | None) -> tuple[str, ...]:
     if name not in DYNAMICS:
         raise ValueError(f"unknown dynamics {name!r}; there are: {', '.join(DYNAMICS)}")
     return (f"dynamics={DYNAMICS[name].__name__}",)
+
+
+def _tensorboard(out: Path, wanted: bool) -> list[Callback]:
+    return [TensorBoard(out / "tensorboard")] if wanted else []
 
 
 def _absolute(path: str | None) -> str | None:

@@ -20,6 +20,7 @@ from ilfo.agents.method import Method, Needs, Selection
 from ilfo.agents.problem import Problem
 from ilfo.agents.seeds import one_seed
 from ilfo.agents.selection import Choice
+from ilfo.agents.settings import Settings
 from ilfo.common.pytrees import all_finite, filter_scan, where
 from ilfo.common.seeding import Purpose, named_keys
 from ilfo.common.types import DemonstratedSteps, Expert, Log, Normaliser
@@ -29,7 +30,7 @@ from ilfo.policies.cloning import Cloning, negative_log_likelihood
 from ilfo.policies.mlp import MLPPolicy
 
 
-class BCSettings(eqx.Module):
+class BCSettings(Settings):
     """Hyper-parameters of behaviour cloning."""
 
     policy: MLPPolicy = MLPPolicy()

@@ -22,6 +22,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.method import Method, Needs
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
+from ilfo.agents.settings import Settings
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Passes
 from ilfo.common.pytrees import all_finite, where
@@ -45,7 +46,7 @@ from ilfo.policies.cloning import Cloning
 from ilfo.policies.mlp import MLPPolicy
 
 
-class BCOSettings(eqx.Module):
+class BCOSettings(Settings):
     """Hyper-parameters of BC-O."""
 
     inverse: InverseDynamics = InverseDynamics()

@@ -21,6 +21,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.method import Method, Needs
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
+from ilfo.agents.settings import Settings
 from ilfo.common.pytrees import all_finite, where
 from ilfo.common.seeding import named_keys
 from ilfo.common.types import DemonstratedSteps, Expert, Log, Normaliser, Rollout
@@ -39,7 +40,7 @@ LARGEST = 10.0
 """Bound of the classifier's inputs, in the expert's standard deviations."""
 
 
-class AdversarialSettings(eqx.Module):
+class AdversarialSettings(Settings):
     """Hyper-parameters of GAIL and GAIfO."""
 
     classifier: Classifier = Classifier()

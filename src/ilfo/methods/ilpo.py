@@ -20,6 +20,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.method import Method, Needs
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, real_mmd
+from ilfo.agents.settings import Settings
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Passes
 from ilfo.common.pytrees import all_finite, filter_cond
@@ -43,7 +44,7 @@ from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
 
 
-class ILPOSettings(eqx.Module):
+class ILPOSettings(Settings):
     """Hyper-parameters of ILPO."""
 
     latent: LatentDynamics = LatentDynamics()

@@ -30,6 +30,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.method import Method
 from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, Pooled, real_mmd
+from ilfo.agents.settings import Settings
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Adam, Passes
 from ilfo.common.pytrees import all_finite, filter_scan, where
@@ -94,7 +95,7 @@ class TrainState(eqx.Module):
         return self.planner.policy
 
 
-class MobILESettings(eqx.Module):
+class MobILESettings(Settings):
     """Hyper-parameters of MobILE; each part is configured by constructing it."""
 
     dynamics: AbstractDynamics = EnsembleDynamics(

@@ -2,7 +2,7 @@
 
 `RunSpec` says what to train, `start` trains it into a new run directory and `resume` continues from
 the last checkpoint. `load_best` and `load_agent` load what was trained, `diagnose` says what held a
-run back. `RunDirectory` reads and writes the files of a run.
+run back. `TensorBoard` is a callback. `RunDirectory` reads and writes the files of a run.
 """
 
 from typing import TYPE_CHECKING
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from ilfo.runs.doctor import diagnose
     from ilfo.runs.launch import TrainingError, resume, start
     from ilfo.runs.loading import load_agent, load_best
-    from ilfo.runs.progress import Progress
     from ilfo.runs.spec import RunSpec
+    from ilfo.runs.tensorboard import TensorBoard
 
 __all__ = [
-    "Progress",
     "RunDirectory",
     "RunError",
     "RunSpec",
+    "TensorBoard",
     "TrainingError",
     "diagnose",
     "load_agent",
@@ -34,10 +34,10 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "Progress": "progress",
         "RunDirectory": "directory",
         "RunError": "csv_tables",
         "RunSpec": "spec",
+        "TensorBoard": "tensorboard",
         "TrainingError": "launch",
         "diagnose": "doctor",
         "load_agent": "loading",

@@ -6,6 +6,7 @@ from typing import Any
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.registry import COMPONENTS
+from ilfo.agents.settings import changed
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.npz import PartlyWithoutActions
 from ilfo.environments.factory import Environment
@@ -13,7 +14,6 @@ from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
 from ilfo.runs.directory import RunDirectory, RunError
-from ilfo.storage import config
 
 NAMED = COMPONENTS | {
     part.__name__: part for learner in METHODS.values() for part in learner.method.parts
@@ -131,44 +131,16 @@ class RunSpec:
 
 
 def apply_changes(settings: Any, changes: Sequence[str]) -> Any:
-    """The settings with these changes applied, in their order; one that is refused waits for the
-    next ones, because `streams=1` may only be right together with `inference=none`."""
-    waiting: list[str] = list(changes)
-    refused: list[ValueError] = []
+    """The settings with changes such as `planner.kl=0.02` or `planner=PPO` applied; see
+    `ilfo.agents.settings.changed`."""
+    values: dict[str, Any] = {}
     for change in changes:
-        try:
-            settings = apply_change(settings, change)
-        except ValueError as error:
-            refused.append(error)
-        else:
-            waiting.remove(change)
-    if len(waiting) == len(changes) and refused:
-        raise refused[0]
-    return apply_changes(settings, waiting) if waiting else settings
-
-
-def apply_change(settings: Any, change: str) -> Any:
-    """The settings with one change applied, such as `planner.kl=0.02` or `planner=PPO`.
-
-    A component that wraps another, such as `discriminator=ConstantCost`, wraps the present one. One
-    that is there already keeps its settings.
-    """
-    name, equals, text = change.partition("=")
-    if not equals:
-        raise ValueError(f"the change {change!r} has no '='; expected NAME=VALUE")
-    if text in NAMED:
-        return config.override(settings, name, _component(text, config.lookup(settings, name)))
-    return config.override(settings, name, _value(text))
-
-
-def _component(name: str, present: Any) -> Any:
-    kind = NAMED[name]
-    if type(present) is kind:
-        return present
-    try:
-        return kind(wrapped=present) if "wrapped" in kind.__dataclass_fields__ else kind()
-    except TypeError as error:
-        raise ValueError(f"{name} cannot be chosen by its name alone: {error}") from error
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise ValueError(f"the change {change!r} has no '='; expected NAME=VALUE")
+        values.pop(name, None)  # the last one counts, at its place
+        values[name] = _value(text)
+    return changed(settings, values, NAMED)
 
 
 def _value(text: str) -> Any:

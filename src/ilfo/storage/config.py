@@ -67,6 +67,14 @@ def lookup(spec: Any, path: str) -> Any:
     return spec
 
 
+def annotation(spec: Any, path: str) -> Any:
+    """The annotation of the field at the dotted `path`."""
+    inside, _, name = path.rpartition(".")
+    owner = lookup(spec, inside) if inside else spec
+    _field(owner, name, inside)
+    return _annotations(type(owner))[name]
+
+
 def override(spec: Spec, path: str, value: Any) -> Spec:
     """A copy of `spec` with the field at the dotted `path` replaced, its type checked."""
     return _override(spec, path.split("."), value, "")

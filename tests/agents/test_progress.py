@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from ilfo.agents.callbacks import Callback
+from ilfo.agents.examination import Finding
+from ilfo.agents.progress import Progress
 from ilfo.methods import METHODS, MobILE
-from ilfo.runs.progress import Progress
 
 LOG = {
     "iteration": 3,
@@ -76,6 +77,40 @@ def test_live_display_on_a_terminal() -> None:
 
 def test_live_display_before_the_first_iteration() -> None:
     assert "samples -/-" in show(terminal=True)
+
+
+def test_what_takes_long_is_said_with_the_time_it_has_taken(monkeypatch) -> None:
+    for terminal in (False, True):
+        file = io.StringIO()
+        progress = Progress(Console(file=file, force_terminal=terminal, width=60))
+        now = iter([0.0, *[75.0] * 1000])
+        monkeypatch.setattr("ilfo.agents.progress.time.monotonic", lambda now=now: next(now))
+        progress.on_phase(MobILE, "compiling")
+        progress.on_end(MobILE)
+        assert ("compiling ... 0:01:15" if terminal else "compiling ...\n") in file.getvalue()
+
+
+def test_a_distance_is_shown_beside_the_untrained_one() -> None:
+    log = LOG | {"mmd_floor": 0.02}
+    first, second = show(log | {"iteration": 1, "mmd": 0.9}, log | {"iteration": 2}).splitlines()
+    assert "MMD to expert 0.9  floor 0.02" in first
+    assert "MMD to expert 0.5 (untrained 0.9)  floor 0.02" in second
+
+
+def test_findings_are_shown_once() -> None:
+    class Watched:
+        iteration, method = 0, MobILE.method
+
+        def __init__(self):
+            self.findings = [Finding(True, "states leave the Box")]
+
+    file = io.StringIO()
+    progress = Progress(Console(file=file))
+    agent = Watched()
+    for doing in ("preparing", "compiling"):
+        progress.on_phase(agent, doing)
+    progress.on_end(agent)
+    assert file.getvalue().count("wrong: states leave the Box\n") == 1
 
 
 def test_a_progress_display_can_be_used_again() -> None:

@@ -1,0 +1,160 @@
+"""The progress display: a live bar on a terminal, plain lines anywhere else."""
+
+import math
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Self
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from ilfo.agents.callbacks import Callback
+
+
+class Progress(Callback):
+    """A live bar on a terminal, one plain line per iteration anywhere else.
+
+    As a context manager it can show something before training begins, and stops when that fails.
+    """
+
+    def __init__(self, console: Console | None = None):
+        self.console = Console() if console is None else console
+        self._live: Live | None = None
+        self._forget()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.on_end(None)
+
+    def _forget(self) -> None:
+        self._first: Mapping[str, Any] | None = None
+        self._untrained: float | None = None
+        self._doing: tuple[str, float] | None = None
+        self._shown: tuple[Mapping[str, Any], str, str] = ({}, "", "-")
+        self._told = False
+        self._begun = False
+
+    def on_start(self, agent: Any) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Show something from now on; training does it by itself."""
+        if self._begun:
+            return
+        self._forget()
+        self._begun = True
+        if self.console.is_terminal and not self.console.is_dumb_terminal:
+            self._live = Live(
+                get_renderable=self._picture, console=self.console, refresh_per_second=4
+            )
+            self._live.start()
+
+    def doing(self, what: str) -> None:
+        """Show on a terminal what is being done, and for how long."""
+        self.begin()
+        self._doing = (what, time.monotonic())
+        if self._live is not None:
+            self._live.refresh()
+
+    def on_phase(self, agent: Any, doing: str) -> None:
+        self.doing(doing)
+        self._tell(agent)
+        if self._live is None:
+            self._line(f"{doing} ...")
+
+    def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> None:
+        self._doing = None
+        self._first = dict(log) if self._first is None else self._first
+        left, values = _time_left(self._first, log), self._values(agent.method.shown, log)
+        if log.get("iteration") == 1:
+            self._untrained = _mean(log, "mmd")
+        self._shown = (dict(log), values, left)
+        if self._live is not None:
+            self._live.refresh()
+        else:
+            line = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  {values}"
+            self._line(f"{line}  left {left}")
+
+    def on_end(self, agent: Any) -> None:
+        self._doing, self._begun = None, False
+        if self._live is not None:
+            self._live.transient = self._first is None  # nothing was learned: leave nothing behind
+            self._live.stop()
+            self._live = None
+
+    def _tell(self, agent: Any) -> None:
+        """What was found in the recordings, once it is known."""
+        if not self._told and "findings" in vars(agent):
+            self._told = True
+            for finding in agent.findings:
+                self._line(str(finding))
+
+    def _line(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _picture(self) -> Group | Text:
+        log, values, left = self._shown
+        if self._doing is not None:
+            doing, since = self._doing
+            elapsed = timedelta(seconds=int(time.monotonic() - since))
+            values = f"{doing} ... {elapsed}"
+        return _bar(log, values, left)
+
+    def _values(self, shown: Mapping[str, str], log: Mapping[str, Any]) -> str:
+        """The metrics that the method shows, with their labels; a distance with what it was for
+        the untrained policy."""
+        values = {
+            key: f"{label} {_short(_mean(log, key))}" for key, label in shown.items() if key in log
+        }
+        if "mmd" in values and self._untrained is not None:
+            values["mmd"] += f" (untrained {_short(self._untrained)})"
+        return "  ".join(values.values())
+
+
+def _bar(log: Mapping[str, Any], values: str, left: str) -> Group:
+    head = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  left {left}"
+    bar = ProgressBar(
+        total=_mean(log, "total_timesteps") or 1.0, completed=_mean(log, "online_samples") or 0.0
+    )
+    # Without colours the bar ends where it is filled, and only padding fills its line.
+    return Group(Text(head), Padding(bar, 0), Text(values))
+
+
+def _samples(log: Mapping[str, Any]) -> str:
+    return f"{_whole(log, 'online_samples')}/{_whole(log, 'total_timesteps')}"
+
+
+def _mean(log: Mapping[str, Any], key: str) -> float | None:
+    value = log.get(key)
+    return None if value is None else float(np.mean(value))
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _whole(log: Mapping[str, Any], key: str) -> str:
+    value = _mean(log, key)
+    return "-" if value is None or not math.isfinite(value) else f"{value:.0f}"
+
+
+def _time_left(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
+    # Measured since the first iteration of this process: compiling, and the iterations before a
+    # resume, say nothing about the time of the remaining iterations.
+    seconds = _number(log, "seconds") - _number(first, "seconds")
+    samples = _number(log, "online_samples") - _number(first, "online_samples")
+    remaining = _number(log, "total_timesteps") - _number(log, "online_samples")
+    left = remaining * seconds / samples if samples > 0 else math.nan
+    return str(timedelta(seconds=round(max(left, 0.0)))) if math.isfinite(left) else "-"
+
+
+def _number(log: Mapping[str, Any], key: str) -> float:
+    value = _mean(log, key)
+    return math.nan if value is None else value
