@@ -4,16 +4,18 @@ import math
 import time
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from rich.console import Console, Group
-from rich.live import Live
 from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from ilfo.agents.callbacks import Callback
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 
 class Progress(Callback):
@@ -24,7 +26,7 @@ class Progress(Callback):
 
     def __init__(self, console: Console | None = None):
         self.console = Console() if console is None else console
-        self._live: Live | None = None
+        self._live: "Live | None" = None
         self._forget()
 
     def __enter__(self) -> Self:
@@ -51,6 +53,8 @@ class Progress(Callback):
         self._forget()
         self._begun = True
         if self.console.is_terminal and not self.console.is_dumb_terminal:
+            from rich.live import Live  # commands that only print something do without it
+
             self._live = Live(
                 get_renderable=self._picture, console=self.console, refresh_per_second=4
             )

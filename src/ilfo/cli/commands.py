@@ -30,6 +30,9 @@ ROOT = Group(
         "train": Command("train", "Train a policy on a built-in task or on your own environment."),
         "resume": Command("train", "Resume a run that was stopped."),
         "evaluate": Command("train", "Evaluate the selected policies of a run."),
+        "export": Command(
+            "export", "Write the policy of a run to a file that other programs can act with."
+        ),
         "doctor": Command(
             "doctor", "Check recordings against an environment, or ask what held a run back."
         ),

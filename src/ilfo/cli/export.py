@@ -1,0 +1,47 @@
+"""`ilfo export`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from ilfo.cli.console import say
+from ilfo.policies import portable
+from ilfo.runs.loading import load_best
+
+READERS = {
+    ".npz": "act with it by NumPy alone: copy ilfo/policies/reader.py",
+    ".onnx": "act with it by any ONNX runtime: `observation` with the axis of a batch, to `action`",
+    ".pt": "act with it by PyTorch alone: copy ilfo/policies/torch_reader.py",
+}
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the policy of a run to a file that other programs can act with.
+
+    It is the most likely action for an observation; normalisation and the scaling of actions are
+    inside.
+    """
+
+    run_directory: tyro.conf.Positional[Path]
+    """Run directory."""
+    out: tyro.conf.Positional[Path]
+    """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch)."""
+    seed: int | None = None
+    """Seed whose policy is written; by default the one with the smallest distance."""
+
+    def run(self) -> None:
+        portable.check_name(self.out)
+        agent = load_best(self.run_directory)
+        if self.seed is not None and self.seed not in agent.seeds:
+            known = ", ".join(map(str, agent.seeds))
+            raise ValueError(f"{self.run_directory} has no seed {self.seed}; it has {known}")
+        index = agent.best_seed if self.seed is None else agent.seeds.index(self.seed)
+        problem = agent.problem
+        arrays = portable.to_arrays(agent.policy(index), problem.actions, problem.observation_shape)
+        portable.write(arrays, self.out)
+        say(f"{self.out}: the policy of seed {agent.seeds[index]}; {READERS[self.out.suffix]}")
+
+
+COMMANDS = {"export": Export}

@@ -1,0 +1,41 @@
+"""Acts with a policy that `ilfo export RUN policy.npz` wrote. It needs NumPy and nothing else: copy
+this file to wherever the policy is to act."""
+
+import numpy as np
+
+
+class Policy:
+    """`Policy("policy.npz")(observation)` is the most likely action, in the environment's units."""
+
+    def __init__(self, path):
+        with np.load(path) as file:
+            self.arrays = {name: file[name] for name in file.files}
+
+    def __call__(self, observation):
+        """An action for one observation, or one for each of a batch."""
+        arrays, rows = self.arrays, np.asarray(observation, np.float32)
+        single = rows.shape == tuple(arrays["observation_shape"])
+        x = rows.reshape(-1, int(np.prod(arrays["observation_shape"])))
+        if "latent_shift" in arrays:
+            latent = self._network(x, "latent_")
+            x = np.concatenate([x, np.eye(latent.shape[1])[latent.argmax(1)]], 1)
+        out = self._network(x, "")
+        if "start" in arrays:
+            actions = out.argmax(1) + arrays["start"]
+        else:
+            low, high = arrays["low"], arrays["high"]
+            share = (np.clip(out, -1, 1) + 1) / 2 * (high - low)
+            whole = arrays["like"].dtype.kind in "iu"
+            actions = np.clip(low + (np.rint(share) if whole else share), low, high)
+            actions = actions.reshape(-1, *arrays["shape"]).astype(arrays["like"].dtype)
+        return actions[0] if single else actions
+
+    def _network(self, x, prefix):
+        arrays, layer = self.arrays, 0
+        x = (x - arrays[f"{prefix}shift"]) / arrays[f"{prefix}scale"]
+        while True:
+            x = x @ arrays[f"{prefix}weight_{layer}"] + arrays[f"{prefix}bias_{layer}"]
+            layer += 1
+            if f"{prefix}weight_{layer}" not in arrays:
+                return x
+            x = np.tanh(x)

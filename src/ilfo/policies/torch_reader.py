@@ -1,0 +1,50 @@
+"""Acts with a policy that `ilfo export RUN policy.pt` wrote. It needs PyTorch and nothing else:
+copy this file to wherever the policy is to act or to be trained further."""
+
+import math
+
+import torch
+
+
+class Policy(torch.nn.Module):
+    """`Policy(torch.load("policy.pt", weights_only=True))(observations)` are the most likely
+    actions of a batch, in the environment's units."""
+
+    observation_shape: torch.Tensor
+    start: torch.Tensor
+    low: torch.Tensor
+    high: torch.Tensor
+    shape: torch.Tensor
+    like: torch.Tensor
+
+    def __init__(self, state):
+        super().__init__()
+        for name, value in state.items():
+            if "weight" in name or "bias" in name:
+                self.register_parameter(name, torch.nn.Parameter(value))
+            else:
+                self.register_buffer(name, value)
+
+    def forward(self, observations):
+        x = observations.reshape(-1, math.prod(self.observation_shape.tolist()))
+        if hasattr(self, "latent_shift"):
+            latent = self._network(x, "latent_")
+            chosen = torch.nn.functional.one_hot(latent.argmax(1), latent.shape[1])
+            x = torch.cat([x, chosen.to(x.dtype)], 1)
+        out = self._network(x, "")
+        if hasattr(self, "start"):
+            return out.argmax(1) + self.start
+        share = (out.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
+        whole = not self.like.is_floating_point()
+        actions = torch.clamp(self.low + (share.round() if whole else share), self.low, self.high)
+        return actions.reshape(-1, *self.shape.tolist()).to(self.like.dtype)
+
+    def _network(self, x, prefix):
+        x, layer = (x - getattr(self, f"{prefix}shift")) / getattr(self, f"{prefix}scale"), 0
+        while True:
+            weight = getattr(self, f"{prefix}weight_{layer}")
+            x = x @ weight + getattr(self, f"{prefix}bias_{layer}")
+            layer += 1
+            if not hasattr(self, f"{prefix}weight_{layer}"):
+                return x
+            x = torch.tanh(x)
