@@ -27,7 +27,7 @@ class Export:
     run_directory: tyro.conf.Positional[Path]
     """Run directory."""
     out: tyro.conf.Positional[Path]
-    """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch)."""
+    """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch, extra torch)."""
     seed: int | None = None
     """Seed whose policy is written; by default the one with the smallest distance."""
 

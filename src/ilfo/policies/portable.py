@@ -164,7 +164,7 @@ def _write_onnx(arrays: Arrays, file: BinaryIO) -> None:
 
 
 def _write_torch(arrays: Arrays, file: BinaryIO) -> None:
-    with needed_from("sb3", "a PyTorch file"):
+    with needed_from("torch", "a PyTorch file"):
         import torch
     torch.save({name: torch.from_numpy(value.copy()) for name, value in arrays.items()}, file)
 
