@@ -9,6 +9,7 @@ import pytest
 from ilfo import MobILE
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
+from ilfo.agents.examination import Finding
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.policies.host import HostPolicy
 from ilfo.storage import checkpoint
@@ -312,7 +313,26 @@ def test_what_takes_long_is_announced():
             phases.append(doing)
 
     small_agent().learn(STEP, Phases())
-    assert phases == ["comparing the recordings with the environment", "preparing", "compiling"]
+    comparing, *others = phases
+    assert comparing == "comparing the recordings with the environment"
+    assert others == ["preparing", "compiling", "first iteration"]
+
+
+def test_every_callback_that_heard_of_it_hears_the_end(movable):
+    pages = []
+
+    class Fails(Callback):
+        def on_end(self, agent):
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        movable.learn((movable.iteration + 1) * STEP, [Fails(), Diary("a", pages)])
+    assert pages[-1].startswith("a end")
+    agent, pages = small_agent(), []
+    agent.__dict__["findings"] = [Finding(True, "no overlap")]
+    with pytest.raises(ValueError, match="no overlap"):
+        agent.learn(STEP, Diary("a", pages))
+    assert pages == []  # it never started
 
 
 def test_the_history_has_a_column_per_metric(trained):
@@ -329,6 +349,13 @@ def test_the_history_has_a_column_per_metric(trained):
     frame = agent.history.frame()
     assert frame.seed.tolist() == list(agent.seeds) * 2
     np.testing.assert_array_equal(frame.mmd, agent.history["mmd"].ravel())
+
+
+def test_a_folder_of_a_run_is_its_last_checkpoint(finished_run, tmp_path):
+    loaded = MobILE.load(finished_run)
+    assert bits(loaded.state) == bits(MobILE.load(finished_run / "last.npz").state)
+    with pytest.raises(CheckpointError, match=r"is a folder without last.npz"):
+        MobILE.load(tmp_path)
 
 
 def test_a_progress_bar_on_request(movable, capsys):

@@ -1,5 +1,6 @@
 """Settings by their names, and what `repr` says of them."""
 
+import numpy as np
 import pytest
 
 from ilfo.agents.settings import changed
@@ -10,6 +11,7 @@ from ilfo.methods.bc import BCSettings
 from ilfo.methods.bco import BCO
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.planners.ppo import PPO
+from ilfo.planners.trpo import TRPO
 
 DEMOS = find_task("cartpole").load(2)
 
@@ -28,6 +30,19 @@ def test_components_by_name_or_as_they_are():
     assert changed(MobILESettings(), {"dynamics.optimiser": Adam(0.5)}).dynamics.optimiser == Adam(
         0.5
     )
+
+
+def test_a_mapping_has_no_order():
+    changes = {"planner.clip": 0.1, "planner": "PPO"}
+    assert changed(MobILESettings(), changes).planner == changed(PPO(), {"clip": 0.1})
+    with pytest.raises(ValueError, match="PPO has no field 'kl'"):
+        changed(MobILESettings(), {"planner.kl": 0.05, "planner": "PPO"})
+    assert changed(MobILESettings(), {"streams": np.int64(4)}).streams == 4
+
+
+def test_pairs_are_applied_in_their_order():
+    pairs = [("planner", "PPO"), ("planner.critic.trace", 0.5), ("planner", "TRPO")]
+    assert changed(MobILESettings(), pairs).planner == TRPO()
 
 
 def test_parts_of_a_method_can_be_named():

@@ -161,8 +161,8 @@ def test_plain_lines_without_a_terminal(trained_by_command):
     out, printed = trained_by_command
     assert "\x1b" not in printed
     doubtful, *rest = printed.splitlines()
-    phases, lines = rest[:3], rest[3:]
-    assert phases[-1] == "compiling ..."
+    phases, lines = rest[:4], rest[4:]
+    assert phases[2:] == ["compiling ...", "first iteration ..."]
     assert doubtful.startswith("doubtful: 2 of 2 recordings are longer than the horizon")
     assert [line.split("  ")[:2] for line in lines[:5]] == [
         [f"iteration {i}", f"samples {i * STEP}/{5 * STEP}"] for i in range(1, 6)
@@ -264,7 +264,7 @@ def test_the_installed_command(cache_home, demos_file, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.splitlines()[4].startswith(f"iteration 1  samples {STEP}/{STEP}")
+    assert done.stdout.splitlines()[5].startswith(f"iteration 1  samples {STEP}/{STEP}")
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["machine"] == {"threads": 1, "devices": 1}
     assert any((cache_home / "ilfo" / "compiled").iterdir())

@@ -26,6 +26,7 @@ SHAPE = (2, 3)
 SPACES = {
     "box": gym.spaces.Box(np.array([-2, 0], np.float32), np.array([2, 5], np.float32)),
     "square": gym.spaces.Box(-1, 3, (2, 2), np.float64),
+    "tenths": gym.spaces.Box(-0.1, 0.1, (2,), np.float64),  # no float32 numbers
     "whole": gym.spaces.Box(-3, 4, (2,), np.int32),
     "discrete": gym.spaces.Discrete(5),
     "from three": gym.spaces.Discrete(4, start=3),
@@ -79,14 +80,27 @@ def test_the_same_actions(name, suffix, tmp_path):
     np.testing.assert_allclose(found, known, atol=1e-5)
     single = act(path, observations[:1])[0]
     np.testing.assert_allclose(single, known[0], atol=1e-5)
-    if suffix != ".onnx":
-        assert found.dtype == known.dtype
+    assert found.dtype == known.dtype
+    if isinstance(SPACES[name], gym.spaces.Box):
+        assert all(SPACES[name].contains(action) for action in found)
 
 
 def test_one_observation_has_one_action(tmp_path):
     policy, actions = random_policy("box")
     portable.write(portable.to_arrays(policy, actions, SHAPE), tmp_path / "policy.npz")
-    assert reader.Policy(tmp_path / "policy.npz")(np.zeros(SHAPE)).shape == (2,)
+    policy = reader.Policy(tmp_path / "policy.npz")
+    assert policy(np.zeros(SHAPE)).shape == (2,)
+    with pytest.raises(ValueError, match=r"shape \(6,\), not \(2, 3\) or a batch of it"):
+        policy(np.zeros(6))
+
+
+def test_pytorch_takes_any_precision_and_no_other_shape():
+    policy, actions = random_policy("box")
+    arrays = portable.to_arrays(policy, actions, SHAPE)
+    torch_policy = TorchPolicy({k: torch.from_numpy(v.copy()) for k, v in arrays.items()})
+    assert torch_policy(torch.zeros((3, *SHAPE), dtype=torch.float64)).shape == (3, 2)
+    with pytest.raises(ValueError, match="is not a batch of observations"):
+        torch_policy(torch.zeros(3, 6))
 
 
 @pytest.mark.parametrize(("module", "library"), [("reader", "numpy"), ("torch_reader", "torch")])

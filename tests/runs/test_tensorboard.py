@@ -12,19 +12,24 @@ from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
 from ilfo.runs.tensorboard import TensorBoard
 from tests.helpers.agents import MACHINE, STEP, small_spec
+from tests.helpers.methods import small_baseline
 
 
-def events(folder):
-    """The scalars of all event files in a folder, in the order of the files."""
-    for file in sorted(folder.glob("events.*")):
+def raw_events(folder):
+    """The events of all files in a folder, in the order of the files."""
+    for file in sorted(folder.glob("events.*"), key=lambda file: int(file.suffix[1:])):
         data = file.read_bytes()
         while data:
             (length,) = struct.unpack("<Q", data[:8])
-            event = Event.FromString(data[12 : 12 + length])
+            yield Event.FromString(data[12 : 12 + length])
             data = data[12 + length + 4 :]
-            yield from (
-                (event.step, value.tag, value.simple_value) for value in event.summary.value
-            )
+
+
+def events(folder):
+    """Step, name and value of all scalars."""
+    for event in raw_events(folder):
+        for value in event.summary.value:
+            yield event.step, value.tag, value.simple_value
 
 
 def test_every_seed_has_its_curves(tmp_path, demos_file, cache_home):
@@ -44,7 +49,23 @@ def test_a_resumed_run_goes_on(tmp_path, demos_file, cache_home):
     board = TensorBoard(tmp_path / "board")
     resume(tmp_path / "run", MACHINE, [board], total_timesteps=2 * STEP)
     steps = [step for step, tag, _ in events(tmp_path / "board" / "seed-0") if tag == "mobile/mmd"]
-    assert sorted(steps) == [STEP, 2 * STEP]
+    assert steps == [STEP, 2 * STEP]
+    # what a killed run wrote after its last checkpoint is hidden
+    begun = [e.step for e in raw_events(tmp_path / "board" / "seed-0") if e.HasField("session_log")]
+    assert begun == [1, STEP + 1]
+
+
+def test_several_calls_and_a_method_without_steps(tmp_path):
+    agent, board = small_baseline("bc"), TensorBoard(tmp_path)
+    agent.learn(callback=board)
+    steps = [step for step, tag, _ in events(tmp_path / "seed-0") if tag == "bc/loss"]
+    assert steps == list(range(1, agent.iteration + 1))
+    for _ in range(2):  # within a second
+        board.on_start(agent)
+        board.on_iteration(agent, {"online_samples": 0, "iteration": 99, "loss": 1.0})
+        board.on_end(agent)
+    again = [step for step, tag, _ in events(tmp_path / "seed-0") if tag == "bc/loss"]
+    assert again == [*steps, 99, 99]
 
 
 def test_without_the_extra_it_is_an_error_at_once(monkeypatch, tmp_path):

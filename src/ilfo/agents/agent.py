@@ -6,7 +6,7 @@ The loop is the same for all methods: interact on the host, then one compiled `i
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -51,7 +51,7 @@ class Agent:
       makes one; with Box observations and Box or Discrete actions.
     - `demonstrations`: recorded trajectories, see `ilfo.Demonstrations`.
     - `settings`: hyper-parameters, or what differs from the default ones, by name:
-      `{"planner.kl": 0.02, "planner": "PPO"}`.
+      `{"planner": "PPO", "planner.clip": 0.1}`.
     - `seeds`: how many seeds to train side by side, or their numbers.
     - `horizon`: longest episode, where the environment has no time limit or another is wanted.
     - `feature_map`: a JAX function h, when the demonstrations hold h(s) instead of states.
@@ -117,6 +117,8 @@ class Agent:
         self.state: Any = None
         """The train state; arrays have the axis of seeds. None before learning."""
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
+        self._elapsed = 0.0
+        """Seconds in `learn`."""
         self.history = History(seeds)
         """What the iterations logged, column by column."""
         self.environments: list[gym.Env] = []
@@ -191,7 +193,7 @@ class Agent:
     def learn(
         self,
         total_timesteps: int | None = None,
-        callback: Callback | Watcher | Sequence[Callback | Watcher] = (),
+        callback: Callback | Watcher | Iterable[Callback | Watcher] | None = None,
         progress_bar: bool = False,
     ) -> Self:
         """Train until each seed has taken `total_timesteps` steps since its beginning, in whole
@@ -206,7 +208,7 @@ class Agent:
             from ilfo.agents.progress import Progress
 
             watching.several.append(Progress())
-        start = time.perf_counter()
+        start = time.perf_counter() - self._elapsed
         try:
             if self.state is None:
                 watching.on_phase(self, "comparing the recordings with the environment")
@@ -215,7 +217,7 @@ class Agent:
             watching.on_start(self)
             while budget.unfinished(self, total_timesteps):
                 log = self._iterate(watching)
-                log["seconds"] = time.perf_counter() - start
+                log["seconds"] = self._elapsed = time.perf_counter() - start
                 self.history.add(log)
                 if not watching.on_iteration(self, log | {"total_timesteps": total_timesteps}):
                     break
@@ -268,7 +270,8 @@ class Agent:
         collected = time.perf_counter()
         if not self._improve.is_compiled:
             watching.on_phase(self, "compiling")
-        self._improve.compile(*args)
+            self._improve.compile(*args)
+            watching.on_phase(self, "first iteration")
         compiled = time.perf_counter()
         state, log = self._improve(*args)
         log = {name: np.asarray(value) for name, value in log.items()}
@@ -389,7 +392,7 @@ class Agent:
         functions: Mapping[str, Callable] | None = None,
         components: Sequence[type] = (),
     ) -> Self:
-        """An agent as it was saved, or the selected policies of a run directory. It can predict at
+        """An agent as it was saved, or as a run directory has it. It can predict at
         once; with the environment it can also play, and with the demonstrations continue learning.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them

@@ -1,6 +1,7 @@
 """Watching a training run: the callback interface."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 Watcher = Callable[[Any, Mapping[str, Any]], bool | None]
@@ -11,7 +12,8 @@ class Callback:
     """What training tells the outside; override the methods you need.
 
     `log` maps names to numbers, or to arrays with one number per seed. `on_end` is called however
-    training ends, even before `on_start`, so that it can give back what the others took.
+    training ends, once `on_start` or an `on_phase` of your own was, so that it can give back what
+    they took.
     """
 
     def on_start(self, agent: Any) -> None:
@@ -34,25 +36,37 @@ NOBODY = Callback()
 class Callbacks(Callback):
     """Several callbacks as one, called in their order."""
 
-    def __init__(self, given: Callback | Watcher | Sequence[Callback | Watcher]):
-        several = given if isinstance(given, Sequence) else [given]
+    def __init__(self, given: Callback | Watcher | Iterable[Callback | Watcher] | None):
+        if given is None:
+            given = ()
+        several = given if isinstance(given, Iterable) else [given]
         self.several = [_as_callback(one) for one in several]
+        self._heard: list[Callback] = []
 
     def on_start(self, agent: Any) -> None:
         for callback in self.several:
+            self._tells(callback)
             callback.on_start(agent)
 
     def on_phase(self, agent: Any, doing: str) -> None:
         for callback in self.several:
-            callback.on_phase(agent, doing)
+            if type(callback).on_phase is not Callback.on_phase:
+                self._tells(callback)
+                callback.on_phase(agent, doing)
 
     def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> bool:
         answers = [callback.on_iteration(agent, log) for callback in self.several]
         return not any(answer is False for answer in answers)
 
     def on_end(self, agent: Any) -> None:
-        for callback in self.several:
-            callback.on_end(agent)
+        with ExitStack() as all_of_them:  # also if one of them fails
+            for callback in reversed(self.several):
+                if callback in self._heard:
+                    all_of_them.callback(callback.on_end, agent)
+
+    def _tells(self, callback: Callback) -> None:
+        if callback not in self._heard:
+            self._heard.append(callback)
 
 
 class _Function(Callback):

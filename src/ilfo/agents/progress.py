@@ -95,7 +95,7 @@ class Progress(Callback):
 
     def _tell(self, agent: Any) -> None:
         """What was found in the recordings, once it is known."""
-        if not self._told and "findings" in vars(agent):
+        if not self._told and "findings" in vars(agent) and agent.iteration == 0:
             self._told = True
             for finding in agent.findings:
                 self._line(str(finding))

@@ -43,16 +43,16 @@ def save(agent: "Agent", path: PathLike, overwrite: bool) -> None:
 
 
 def file_in(path: PathLike) -> PathLike:
-    """The file of a saved agent; of a run directory, the one with its selected policies."""
+    """The file of a saved agent; of a run directory, its last checkpoint."""
     if not os.path.isdir(path):
         return path
-    best = os.path.join(path, "best.npz")
-    if not os.path.exists(best):
+    last = os.path.join(path, "last.npz")
+    if not os.path.exists(last):
         raise checkpoint.CheckpointError(
-            f"{path} is a folder without best.npz: not a run directory, or its first iteration has "
+            f"{path} is a folder without last.npz: not a run directory, or its first iteration has "
             "not finished"
         )
-    return best
+    return last
 
 
 def read_description(

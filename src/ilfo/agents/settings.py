@@ -2,10 +2,11 @@
 
 import dataclasses
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 
 from ilfo.agents.registry import COMPONENTS
 from ilfo.storage import config
@@ -20,36 +21,42 @@ class Settings(eqx.Module):
         return f"{type(self).__name__}({listed or 'all as by default'})"
 
 
-def changed(settings: Any, changes: Mapping[str, Any], parts: Mapping[str, type] = COMPONENTS):
-    """The settings with these changes, such as `{"planner.kl": 0.02, "planner": "PPO"}`.
+Changes = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
-    They are applied in their order. One that is refused waits for the next ones, because `streams`
-    may only be 1 together with no `inference`. A text can name a component among `parts`: one that
-    wraps another, such as `ConstantCost`, wraps the present one, and one that is there already
-    keeps its settings.
+
+def changed(settings: Any, changes: Changes, parts: Mapping[str, type] = COMPONENTS) -> Any:
+    """The settings with these changes, such as `{"planner": "PPO", "planner.clip": 0.1}`.
+
+    Pairs are applied in their order, those of a mapping components first. One that is refused waits
+    for the next ones, because `streams` may only be 1 together with no `inference`. A text can name
+    a component among `parts`: one that wraps another, such as `ConstantCost`, wraps the present
+    one, and one that is there already keeps its settings.
     """
-    waiting, refused = dict(changes), []
-    for name, value in changes.items():
+    if isinstance(changes, Mapping):
+        changes = sorted(changes.items(), key=lambda change: change[0].count("."))
+    waiting, refused = [], []
+    for name, value in changes:
         try:
             settings = _changed(settings, name, value, parts)
         except ValueError as error:
             refused.append(error)
-        else:
-            del waiting[name]
+            waiting.append((name, value))
     if refused and len(waiting) == len(changes):
         raise refused[0]
     return changed(settings, waiting, parts) if waiting else settings
 
 
 def _changed(settings: Any, name: str, value: Any, parts: Mapping[str, type]) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
     if not isinstance(value, str):
         return config.override(settings, name, value)
-    if value in parts:
-        present = config.lookup(settings, name)
-        return config.override(settings, name, _component(parts[value], present))
     choices = _choices(config.annotation(settings, name), parts)
     if value == "none" and "none" in choices:
         return config.override(settings, name, None)
+    if value in choices:
+        present = config.lookup(settings, name)
+        return config.override(settings, name, _component(parts[value], present))
     if choices:
         raise ValueError(f"{name}: there is no {value!r}; choose among {', '.join(choices)}")
     return config.override(settings, name, value)

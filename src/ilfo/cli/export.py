@@ -11,7 +11,7 @@ from ilfo.runs.loading import load_best
 
 READERS = {
     ".npz": "act with it by NumPy alone: copy ilfo/policies/reader.py",
-    ".onnx": "act with it by any ONNX runtime: `observation` with the axis of a batch, to `action`",
+    ".onnx": "act with it by any ONNX runtime: `observation`, float32, a batch, to `action`",
     ".pt": "act with it by PyTorch alone: copy ilfo/policies/torch_reader.py",
 }
 
@@ -29,7 +29,7 @@ class Export:
     out: tyro.conf.Positional[Path]
     """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch, extra torch)."""
     seed: int | None = None
-    """Seed whose policy is written; by default the one with the smallest distance."""
+    """Seed whose policy is written; by default the one that was judged best."""
 
     def run(self) -> None:
         portable.check_name(self.out)

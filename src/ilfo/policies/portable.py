@@ -102,7 +102,7 @@ class _Graph:
 
 
 def to_onnx(arrays: Arrays) -> bytes:
-    """An ONNX model: `observation` with the axis of a batch in front, to `action`."""
+    """An ONNX model: `observation`, float32 with the axis of a batch in front, to `action`."""
     graph = _Graph()
     shape = arrays["observation_shape"].tolist()
     flat = graph.constant([-1, int(np.prod(shape))], np.int64)
@@ -125,11 +125,14 @@ def to_onnx(arrays: Arrays) -> bytes:
 
 
 def _to_units(graph: _Graph, out: str, arrays: Arrays) -> None:
-    low, high = graph.constant(arrays["low"]), graph.constant(arrays["high"])
+    # in double precision, as `predict` does it: bounds may not be float32 numbers
+    double = lambda value: graph.constant(value, np.float64)
+    low, high = double(arrays["low"]), double(arrays["high"])
     span, dtype = arrays["high"] - arrays["low"], arrays["like"].dtype
-    clipped = graph.node("Clip", out, graph.constant(-1.0), graph.constant(1.0))
-    share = graph.node("Div", graph.node("Add", clipped, graph.constant(1.0)), graph.constant(2.0))
-    share = graph.node("Mul", share, graph.constant(span))
+    out = graph.node("Cast", out, to=graph.onnx.TensorProto.DOUBLE)
+    clipped = graph.node("Clip", out, double(-1.0), double(1.0))
+    share = graph.node("Div", graph.node("Add", clipped, double(1.0)), double(2.0))
+    share = graph.node("Mul", share, double(span))
     if dtype.kind in "iu":
         share = graph.node("Round", share)
     scaled = graph.node("Min", graph.node("Max", graph.node("Add", low, share), low), high)

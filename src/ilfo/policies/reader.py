@@ -14,8 +14,11 @@ class Policy:
     def __call__(self, observation):
         """An action for one observation, or one for each of a batch."""
         arrays, rows = self.arrays, np.asarray(observation, np.float32)
-        single = rows.shape == tuple(arrays["observation_shape"])
-        x = rows.reshape(-1, int(np.prod(arrays["observation_shape"])))
+        shape = tuple(arrays["observation_shape"].tolist())
+        single = rows.shape == shape
+        if not single and rows.shape[1:] != shape:
+            raise ValueError(f"an observation of shape {rows.shape}, not {shape} or a batch of it")
+        x = rows.reshape(-1, int(np.prod(shape)))
         if "latent_shift" in arrays:
             latent = self._network(x, "latent_")
             x = np.concatenate([x, np.eye(latent.shape[1])[latent.argmax(1)]], 1)

@@ -11,6 +11,7 @@ class Policy(torch.nn.Module):
     actions of a batch, in the environment's units."""
 
     observation_shape: torch.Tensor
+    shift: torch.Tensor
     start: torch.Tensor
     low: torch.Tensor
     high: torch.Tensor
@@ -26,7 +27,10 @@ class Policy(torch.nn.Module):
                 self.register_buffer(name, value)
 
     def forward(self, observations):
-        x = observations.reshape(-1, math.prod(self.observation_shape.tolist()))
+        shape = self.observation_shape.tolist()
+        if list(observations.shape[1:]) != shape:
+            raise ValueError(f"{list(observations.shape)} is not a batch of observations {shape}")
+        x = observations.to(self.shift.dtype).reshape(-1, math.prod(shape))
         if hasattr(self, "latent_shift"):
             latent = self._network(x, "latent_")
             chosen = torch.nn.functional.one_hot(latent.argmax(1), latent.shape[1])

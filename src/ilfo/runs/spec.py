@@ -133,13 +133,12 @@ class RunSpec:
 def apply_changes(settings: Any, changes: Sequence[str]) -> Any:
     """The settings with changes such as `planner.kl=0.02` or `planner=PPO` applied; see
     `ilfo.agents.settings.changed`."""
-    values: dict[str, Any] = {}
+    values: list[tuple[str, Any]] = []
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals:
             raise ValueError(f"the change {change!r} has no '='; expected NAME=VALUE")
-        values.pop(name, None)  # the last one counts, at its place
-        values[name] = _value(text)
+        values.append((name, _value(text)))
     return changed(settings, values, NAMED)
 
 

@@ -1,5 +1,6 @@
 """TensorBoard: a callback that writes event files; needs the extra `tensorboard`."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,10 @@ class TensorBoard(Callback):
         from tensorboardX import SummaryWriter
 
         step = agent.online_samples or agent.iteration
+        # files of the same second would overwrite each other
+        options = {"purge_step": step + 1, "filename_suffix": f".{time.time_ns()}"}
         self._writers = [
-            SummaryWriter(str(self.folder / f"seed-{seed}"), purge_step=step + 1)
-            for seed in agent.seeds
+            SummaryWriter(str(self.folder / f"seed-{seed}"), **options) for seed in agent.seeds
         ]
 
     def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> None:
