@@ -379,7 +379,7 @@ MISTAKES = [
     (["train", "--set", "bonus=CalibratedBonus"], "which EnsembleDynamics does not promise"),
     (["train", "--set", "weight=2"], "MobILESettings.weight is 2.0, but must lie in [0, 1]"),
     (["train", "--set", "planner=GPT"], "planner: there is no 'GPT'; choose among PPO, TRPO"),
-    (["train", "--set", "planner=MMD"], "planner: expected AbstractPlanner"),
+    (["train", "--set", "planner=MMD"], "planner: there is no 'MMD'; choose among PPO, TRPO"),
     (
         ["train", "--set", "dynamics=FiniteDynamics"],
         "cannot be chosen by its name alone",
