@@ -24,7 +24,7 @@ from ilfo.cli import console as terminal
 from ilfo.cli import main
 from ilfo.cli import train as runs
 from ilfo.cli.commands import ROOT, Command
-from ilfo.cli.settings_table import field_texts
+from ilfo.cli.settings_text import field_texts
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings

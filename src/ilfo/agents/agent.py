@@ -26,6 +26,7 @@ from ilfo.agents.expert import Survey, prepare_expert, survey
 from ilfo.agents.history import History
 from ilfo.agents.method import LearningWarning, Method
 from ilfo.agents.problem import Problem, feature_of, offline_problem, state_problem
+from ilfo.agents.progress import Progress
 from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
@@ -205,8 +206,6 @@ class Agent:
         self._check_home()
         watching = Callbacks(callback)
         if progress_bar:
-            from ilfo.agents.progress import Progress
-
             watching.several.append(Progress())
         start = time.perf_counter() - self._elapsed
         try:
@@ -392,8 +391,8 @@ class Agent:
         functions: Mapping[str, Callable] | None = None,
         components: Sequence[type] = (),
     ) -> Self:
-        """An agent as it was saved, or as a run directory has it. It can predict at
-        once; with the environment it can also play, and with the demonstrations continue learning.
+        """An agent as it was saved, or as a run directory has it. It can predict at once; with the
+        environment it can also play, and with the demonstrations continue learning.
 
         Functions of your own (a feature map, a known termination) are not in the file: pass them
         by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`;

@@ -103,7 +103,7 @@ class Progress(Callback):
     def _line(self, text: str) -> None:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def _picture(self) -> Group | Text:
+    def _picture(self) -> Group:
         log, values, left = self._shown
         if self._doing is not None:
             doing, since = self._doing

@@ -8,7 +8,7 @@ import tyro
 from ilfo.agents.settings import differences
 from ilfo.cli.console import say
 from ilfo.cli.options import MethodName
-from ilfo.cli.settings_table import settings_text
+from ilfo.cli.settings_text import settings_text
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
