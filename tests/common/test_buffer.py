@@ -134,3 +134,17 @@ def test_spans_reach_states_of_the_same_episode(capacity):
     np.testing.assert_array_equal(held.next_state, held.state + 3)
     assert int(buffer.spans(1).recent.count) == min(capacity, 15)
     assert int(buffer.spans(8).recent.count) == 0
+
+
+@pytest.mark.parametrize("pushed", [2, 5, 6, 9, 23])
+def test_the_newest_transitions_are_the_last_that_were_pushed(buffer, pushed):
+    buffer = Buffer(buffer.recent, buffer.endings, buffer.starts, per_pass=4)
+    buffer = buffer.push(transitions(0, np.zeros(pushed, bool)), np.zeros(pushed, bool))
+    newest = buffer.newest().recent
+    assert newest.capacity == 4
+    held = np.asarray(newest.items.state)[np.asarray(newest.valid), 0]
+    assert held.tolist() == list(range(pushed))[-4:]
+
+
+def test_the_newest_transitions_are_all_if_a_pass_is_over_all(buffer):
+    assert buffer.newest() is buffer

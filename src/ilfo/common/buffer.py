@@ -67,7 +67,7 @@ class Buffer(eqx.Module):
     starts: Ring
     """The newest reset states, in which imagined trajectories begin."""
     per_pass: int = eqx.field(static=True)
-    """Recent transitions that a fit sees in one of its passes."""
+    """Recent transitions that a fit sees in one of its passes; also the size of `newest`."""
 
     @staticmethod
     def empty(
@@ -94,6 +94,17 @@ class Buffer(eqx.Module):
             self.starts.push(new.state, start),
             self.per_pass,
         )
+
+    def newest(self) -> "Buffer":
+        """With only the newest recent transitions, as many as a pass of a fit sees."""
+        ring = self.recent
+        if self.per_pass >= ring.capacity:
+            return self
+        first = jnp.maximum(ring.pushed - self.per_pass, 0)
+        slot = (first + jnp.arange(self.per_pass)) % ring.capacity
+        items = jax.tree.map(lambda x: x[slot], ring.items)
+        newest = Ring(items, jnp.minimum(ring.pushed, self.per_pass))
+        return eqx.tree_at(lambda buffer: buffer.recent, self, newest)
 
     def spans(self, length: int) -> "Buffer":
         """With the state that is reached `length` steps after the first as the next state of each

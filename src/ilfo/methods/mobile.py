@@ -139,8 +139,9 @@ class MobILESettings(Settings):
     """Fit the discriminator on imagined trajectories that begin where demonstrations began, so that
     it cannot tell them apart by their first states; otherwise on those from reset states."""
     buffer_horizons: int | None = None
-    """Replay buffer size, in horizons; a pass of a fit is over all of it. None for 19,200
-    transitions, at least 96 horizons, of which a pass sees a third."""
+    """Replay buffer size, in horizons; every model is fitted to all of it. None for 19,200
+    transitions, at least 96 horizons: the inverse models draw from all of it in each pass, the
+    others are fitted to the newest third."""
     runaway: float = 2.0
     """An imagined trajectory has run away when the normalised norm of its state exceeds this
     multiple of the largest one demonstrated or visited."""
@@ -232,16 +233,17 @@ def improve(
 
     transitions = as_transitions(problem.actions, rollout)
     buffer = state.buffer.push(transitions, (rollout.elapsed == 0).ravel())
+    newest = buffer.newest()  # near where the policy goes now
     dynamics, model_log = settings.dynamics.fit(
-        state.dynamics, transitions, buffer, key=keys["dynamics"]
+        state.dynamics, transitions, newest, key=keys["dynamics"]
     )
     termination, ending_log = settings.termination.fit(
-        state.termination, buffer, key=keys["termination"]
+        state.termination, newest, key=keys["termination"]
     )
-    bonus = settings.bonus.fit(dynamics.model, buffer)
+    bonus = settings.bonus.fit(dynamics.model, newest)
     planner = adapt_scales(problem, state, buffer)
     scales = planner.critic.critic.normaliser
-    radius = trusted_radius(scales, buffer, expert, settings.runaway)
+    radius = trusted_radius(scales, newest, expert, settings.runaway)
     world = World(dynamics.model, termination.rule, bonus, scales, radius)
     state = eqx.tree_at(
         lambda s: (s.planner, s.dynamics, s.termination, s.buffer),
