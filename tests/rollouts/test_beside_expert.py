@@ -1,5 +1,6 @@
 """Films of the expert's recorded states beside the learner."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 
 from ilfo.common.spaces import action_space
+from ilfo.data.altered import select, thin
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
 from ilfo.environments.tasks import TASKS
@@ -90,13 +92,34 @@ def test_the_film_of_the_front_page():
     assert film.n_frames * film.info["duration"] == pytest.approx(8_000, rel=0.05)
 
 
-def test_what_cannot_be_shown_is_said_before_any_work():
+def red(frames) -> np.ndarray:
+    """Where the learner's red line is."""
+    return frames[..., 0].astype(int) - frames[..., 1] > 100
+
+
+def test_what_cannot_be_replayed_is_plotted(tmp_path):
+    """Every second state, of two of the dimensions: the recorded line is there from the beginning,
+    the learner's grows."""
+    made, path = factory("CartPole-v1", horizon=40), tmp_path / "film.gif"
+    demonstrations = select(thin(TASKS["cartpole"].load(1), 2), [0, 2])
+    expert = first_recording(made, demonstrations)
+    assert (expert.every, expert.observed, expert.replayed) == (2, (0, 2), False)
+    short = replace(expert, states=expert.states[:21])
+    film_beside_expert(made, untrained(made), short, path, seed=3)
+    left, _ = halves(frames_of(path))
+    learner = red(left).sum((1, 2))
+    assert learner[0] < learner[1] < learner[-1]
+    assert (left[0] < 230).any(-1).sum() > 100  # the rest of the recording, in light grey
+
+
+def test_an_environment_without_replay_is_plotted():
     wrapped = factory(
         lambda **more: gym.wrappers.TransformObservation(gym.make("CartPole-v1", **more), abs, None)
     )
-    demonstrations = TASKS["cartpole"].load(1)
-    with pytest.raises(ValueError, match=r"CartPole-v1 cannot be put back into its simulator"):
-        first_recording(wrapped, demonstrations)
+    assert not first_recording(wrapped, TASKS["cartpole"].load(1)).replayed
+
+
+def test_other_dimensions_are_an_error():
     other = Demonstrations.from_arrays([np.zeros((3, 2))], terminal=False)
     with pytest.raises(ValueError, match=r"states of dimension 2, but observations .* \(4,\)"):
         first_recording(factory("CartPole-v1"), other)
@@ -108,5 +131,5 @@ def test_nothing_is_overwritten_and_the_kind_of_file_is_checked(tmp_path):
     with pytest.raises(FileExistsError, match=r"old\.gif exists already"):
         film_beside_expert(made, untrained(made), expert, tmp_path / "old.gif", seed=0)
     assert (tmp_path / "old.gif").read_bytes() == b"precious"
-    with pytest.raises(ValueError, match=r"new\.mp4 must end in \.gif"):
-        film_beside_expert(made, untrained(made), expert, tmp_path / "new.mp4", seed=0)
+    with pytest.raises(ValueError, match=r"new\.avi must end in \.gif or \.mp4"):
+        film_beside_expert(made, untrained(made), expert, tmp_path / "new.avi", seed=0)

@@ -49,6 +49,21 @@ def test_classic_control(tmp_path):
     assert not np.array_equal(plain[0], labelled[0])  # the expert's return stands in the picture
 
 
+def test_mp4_is_the_same_film(tmp_path):
+    made = factory("CartPole-v1")
+    frames = check_film(made, tmp_path / "film.mp4")
+    shown = check_film(made, tmp_path / "film.gif")
+    assert frames.shape == shown[: len(frames)].shape  # a GIF may join equal frames
+    assert np.abs(frames.astype(int) - shown[..., :3]).mean() < 10
+
+
+def test_mp4_needs_an_encoder(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    made = factory("CartPole-v1")
+    with pytest.raises(MissingExtraError, match=r"MP4 film needs imageio_ffmpeg.*ilfo\[video\]"):
+        film(made, untrained(made), tmp_path / "film.mp4", seed=0)
+
+
 def test_mujoco(tmp_path):
     made = factory("ilfo/Hopper-v0", horizon=40)
     require_rendering(made)

@@ -21,9 +21,10 @@ from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_recording
 from ilfo.rollouts.episodes import mean_return
+from ilfo.rollouts.film_files import check_film
 from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.scores import mean_known
-from ilfo.rollouts.video import check_path, check_rendering, film
+from ilfo.rollouts.video import check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
@@ -156,10 +157,11 @@ class Evaluate:
     seed: int = 1_000
     """Seed of the episodes."""
     video: Path | None = None
-    """Also record a greedy episode of the best seed to this file (.gif); needs no display."""
+    """Also record a greedy episode of the best seed to this file (.gif, .mp4); needs no display."""
     beside_expert: bool = False
     """Show the expert on the left of the video, the learner on the right. The expert's recorded
-    states (the run's first demonstration) are replayed in the simulator; no actions are read."""
+    states (the run's first demonstration) are replayed in the simulator, or plotted where that is
+    not possible; no actions are read."""
     model: bool = False
     """Report the prediction error of the best seed's model, 1 to 50 steps ahead, instead."""
 
@@ -171,7 +173,7 @@ class Evaluate:
         if self.beside_expert and self.video is None:
             raise ValueError("--beside-expert is a kind of video; add --video FILE.gif")
         if self.video is not None:
-            check_path(self.video)
+            check_film(self.video)
         agent = load_best(self.run_directory)
         if self.video is not None:
             check_rendering(agent.factory)

@@ -1,23 +1,28 @@
-"""A film of the expert beside the learner: the expert's recorded states on the left, an episode of
-the learner's policy on the right."""
+"""A film of the expert beside the learner: what was recorded on the left, an episode of the
+learner's policy on the right.
+
+Recorded states are put back into the simulator where that is possible. Where it is not, because the
+environment is unknown, or the recordings are at a lower rate or of a part of the state, the left
+side is a plot of the states.
+"""
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import gymnasium as gym
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 from ilfo.policies.host import HostPolicy
+from ilfo.rollouts.film_files import check_film, write_film
 from ilfo.rollouts.replay import replay, replayer
-from ilfo.rollouts.video import SECONDS, check_path, frame_rate, open_for_rendering, play_greedily
-from ilfo.storage.atomic import atomic
+from ilfo.rollouts.state_plot import StatePlot
+from ilfo.rollouts.video import SECONDS, Moment, frame_rate, open_for_rendering, play_greedily
 
-PANEL, FRAMES_PER_SECOND, COLOURS = 240, 20, 24
-"""Longest side of a panel in pixels, highest frame rate, and half the size of the palette."""
+PANEL, FRAMES_PER_SECOND = 240, 20
+"""Longest side of a panel in pixels, and highest frame rate."""
 
 
 @dataclass(frozen=True)
@@ -28,70 +33,93 @@ class Recording:
     """(T+1, S)."""
     total: float | None
     """Return of the episode, where it was recorded."""
+    every: int = 1
+    """Control steps from one recorded state to the next."""
+    observed: tuple[int, ...] | None = None
+    """Dimensions that were recorded; None for all."""
+    replayed: bool = True
+    """It is put back into the simulator; otherwise it is plotted."""
 
 
 def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording:
-    """The states of the first demonstration; an error where they cannot be replayed."""
-    environment = maker.make()
-    known = replayer(environment) is not None
-    environment.close()
-    if not known:
-        raise ValueError(
-            f"the recorded states of {maker.name} cannot be put back into its simulator: "
-            "ilfo.rollouts.replay has no entry for this class of environment, or a wrapper changes "
-            "its observations; leave --beside-expert out to film the learner"
-        )
-    size = maker.observation_space.shape
-    if size != (demonstrations.dim,):
+    """The first demonstration, as it can be shown."""
+    size, observed = maker.observation_space.shape, demonstrations.observed
+    if observed is None and size != (demonstrations.dim,):
         raise ValueError(
             f"the demonstrations have states of dimension {demonstrations.dim}, but observations "
             f"of {maker.name} have shape {size}; leave --beside-expert out to film the learner"
         )
-    if demonstrations.every > 1 or demonstrations.observed is not None:
-        raise ValueError(
-            "recordings at a lower rate, or of a part of the state, cannot be replayed; leave "
-            "--beside-expert out to film the learner"
-        )
+    environment = maker.make()
+    known = replayer(environment) is not None
+    environment.close()
     returns = demonstrations.returns
-    total = None if returns is None else float(returns[0])
-    return Recording(next(iter(demonstrations)).states, total)
+    return Recording(
+        next(iter(demonstrations)).states,
+        None if returns is None else float(returns[0]),
+        demonstrations.every,
+        observed,
+        known and demonstrations.every == 1 and observed is None,
+    )
 
 
 def film_beside_expert(
     maker: Factory, policy: HostPolicy, expert: Recording, path: Path, *, seed: int
 ) -> float:
-    """The expert's recorded states on the left, one greedy episode on the right, both in real
-    time. Returns the return of the greedy episode.
+    """The expert on the left, one greedy episode on the right, both in real time, in a file.
+    Returns the return of the greedy episode.
 
     The film is as long as the longer of the two, 20 seconds at most; the shorter one holds its
     last frame.
     """
-    check_path(path)
-    pace = _pace(maker)
-    left: list[Image.Image] = []
-    right: list[Image.Image] = []
+    check_film(path)
+    frames, milliseconds, total = frames_beside_expert(maker, policy, expert, seed=seed)
+    write_film(path, frames, milliseconds)
+    return total
 
-    def shoot(step: int, environment: gym.Env, total: float, last: bool) -> None:
-        if (step % pace.every == 0 or last) and len(right) < pace.limit:
-            right.append(_panel(environment.render()))
+
+def frames_beside_expert(
+    maker: Factory, policy: HostPolicy, expert: Recording, *, seed: int
+) -> tuple[list[Image.Image], float, float]:
+    """The frames of such a film, the milliseconds for which each is shown, and the return."""
+    pace = _pace(maker)
+    right: list[Image.Image] = []
+    visited: list[np.ndarray] = []
+
+    def shoot(now: Moment) -> None:
+        visited.append(now.state)
+        if (now.step % pace.every == 0 or now.last) and len(right) < pace.limit:
+            right.append(_panel(now.environment.render()))
 
     total = play_greedily(maker, policy, seed, shoot)
-    environment = open_for_rendering(maker)
-    environment.reset(seed=0)
-    put = replay(environment, expert.states)
-    last = len(expert.states) - 1
-    for step in [*range(0, last, pace.every), last][: pace.limit]:
-        put(step)
-        left.append(_panel(environment.render()))
-    environment.close()
-    heads = _head("expert (recorded states)", expert.total), _head("learner", total)
+    draw = _replayed if expert.replayed else _plotted
+    left = draw(maker, expert, np.stack(visited), right[0].size, pace)
+    name = "expert (recorded states)" if expert.replayed else "states: recorded grey, learner red"
+    heads = _head(name, expert.total if expert.replayed else None), _head("learner", total)
     count = max(len(left), len(right))
     frames = [
         _side_by_side(heads, (left[min(t, len(left) - 1)], right[min(t, len(right) - 1)]))
         for t in range(count)
     ]
-    _write(path, frames, pace.milliseconds)
-    return total
+    return frames, pace.milliseconds, total
+
+
+def _replayed(maker: Factory, expert: Recording, visited, size, pace: "_Pace"):
+    environment = open_for_rendering(maker)
+    environment.reset(seed=0)
+    put = replay(environment, expert.states)
+    panels = []
+    for step in pace.steps(len(expert.states) - 1):
+        put(step)
+        panels.append(_panel(environment.render()))
+    environment.close()
+    return panels
+
+
+def _plotted(maker: Factory, expert: Recording, visited: np.ndarray, size, pace: "_Pace"):
+    kept = list(range(visited.shape[1]) if expert.observed is None else expert.observed)
+    names = [str(place) for place in kept]
+    plot = StatePlot(expert.states, visited[:, kept], every=expert.every, names=names, size=size)
+    return [plot.at(step) for step in pace.steps(plot.end)]
 
 
 @dataclass(frozen=True)
@@ -102,6 +130,10 @@ class _Pace:
     """From one frame to the next."""
     limit: int
     """Frames at most."""
+
+    def steps(self, last: int) -> list[int]:
+        """The control steps that are shown, the last one included."""
+        return [*range(0, last, self.every), last][: self.limit]
 
 
 def _pace(maker: Factory) -> _Pace:
@@ -132,30 +164,3 @@ def _side_by_side(heads: tuple[str, str], panels: tuple[Image.Image, Image.Image
         picture.paste(panel, (left, band))
         draw.text((left + width / 2, band / 2), text, fill=(40, 40, 40), font=font, anchor="mm")
     return picture
-
-
-def _write(path: Path, frames: list[Image.Image], milliseconds: float) -> None:
-    """An endless GIF with one palette, so that what does not change is not stored again."""
-    palette = _palette(frames[:: math.ceil(len(frames) / 12)])
-    first, *others = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    with atomic(path) as file:
-        first.save(
-            file,
-            format="GIF",
-            save_all=True,
-            append_images=others,
-            duration=milliseconds,
-            loop=0,
-            optimize=False,
-        )
-
-
-def _palette(frames: list[Image.Image]) -> Image.Image:
-    """Half of the colours for large areas and their gradients, half for small bright things."""
-    sheet = Image.fromarray(np.concatenate([np.asarray(frame) for frame in frames]))
-    colours: list[int] = []
-    for method in (Image.Quantize.MEDIANCUT, Image.Quantize.MAXCOVERAGE):
-        colours += (sheet.quantize(COLOURS, method).getpalette() or [])[: 3 * COLOURS]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(colours)
-    return palette

@@ -1,12 +1,11 @@
-"""A short film of a policy as a GIF, made without a display."""
+"""A short film of a policy, made without a display."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
-import imageio.v3 as imageio
 import numpy as np
 from PIL import Image, ImageDraw
 
@@ -16,17 +15,9 @@ from ilfo.common.spaces import action_space
 from ilfo.environments.factory import Factory
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import observe, reset
-from ilfo.storage.atomic import require_new
+from ilfo.rollouts.film_files import check_film, write_film
 
 HEIGHT, FRAMES_PER_SECOND, SECONDS = 240, 25, 20
-SUFFIXES = (".gif",)
-
-
-def check_path(path: Path) -> None:
-    """Before any work."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"{path} must end in {' or '.join(SUFFIXES)}")
-    require_new(path)
 
 
 def check_rendering(maker: Factory) -> None:
@@ -59,16 +50,16 @@ def film(
 
     The film is as long as the episode, 20 seconds at most.
     """
-    check_path(path)
-    frames: list[np.ndarray] = []
+    check_film(path)
+    frames: list[Image.Image] = []
 
-    def shoot(step: int, environment: gym.Env, total: float, last: bool) -> None:
-        every = max(round(frame_rate(environment) / FRAMES_PER_SECOND), 1)
-        if (step % every == 0 or last) and len(frames) < SECONDS * FRAMES_PER_SECOND:
-            frames.append(_labelled(environment.render(), total, expert_return))
+    def shoot(now: Moment) -> None:
+        every = max(round(frame_rate(now.environment) / FRAMES_PER_SECOND), 1)
+        if (now.step % every == 0 or now.last) and len(frames) < SECONDS * FRAMES_PER_SECOND:
+            frames.append(_labelled(now.environment.render(), now.total, expert_return))
 
     total = play_greedily(maker, policy, seed, shoot)
-    imageio.imwrite(path, np.stack(frames), duration=1000 / FRAMES_PER_SECOND, loop=0)
+    write_film(path, frames, 1000 / FRAMES_PER_SECOND)
     return total
 
 
@@ -90,25 +81,33 @@ def _follow(simulator: Any) -> None:
             simulator.mujoco_renderer.camera_id = camera
 
 
+class Moment(NamedTuple):
+    """What can be filmed in one state of an episode."""
+
+    step: int
+    environment: gym.Env
+    state: np.ndarray
+    total: float
+    """The return so far."""
+    last: bool
+    """The episode is over."""
+
+
 def play_greedily(
-    maker: Factory,
-    policy: HostPolicy,
-    seed: int,
-    shoot: Callable[[int, gym.Env, float, bool], None],
+    maker: Factory, policy: HostPolicy, seed: int, shoot: Callable[[Moment], None]
 ) -> float:
-    """One greedy episode; `shoot` is called in every state with the step, the environment, the
-    return so far and whether the episode is over."""
+    """One greedy episode, of which `shoot` sees every state. Returns its return."""
     environment = open_for_rendering(maker)
     actions = action_space(maker.action_space)
     state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
     total, done, step = 0.0, False, 0
     while not done:
-        shoot(step, environment, total, False)
+        shoot(Moment(step, environment, state[0], total, False))
         action = actions.to_environment(policy.mode(state[None])[0])[0]
         observation, reward, ends, stops, _ = environment.step(action)
         state, total = observe(observation)[None], total + float(reward)
         done, step = ends or stops, step + 1
-    shoot(step, environment, total, True)
+    shoot(Moment(step, environment, state[0], total, True))
     environment.close()
     return total
 
@@ -117,11 +116,11 @@ def frame_rate(environment: gym.Env) -> float:
     return float(environment.metadata.get("render_fps", FRAMES_PER_SECOND))
 
 
-def _labelled(frame, total: float, expert_return: float | None) -> np.ndarray:
+def _labelled(frame, total: float, expert_return: float | None) -> Image.Image:
     picture = Image.fromarray(np.asarray(frame))
     picture = picture.resize((picture.width * HEIGHT // picture.height, HEIGHT))
     text = f"return {total:.0f}"
     if expert_return is not None:
         text += f"   expert, whole episode {expert_return:.0f}"
     ImageDraw.Draw(picture).text((6, 4), text, fill=(200, 30, 30))
-    return np.asarray(picture)
+    return picture
