@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from ilfo.common.statistics import on_grid
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.plots import draw_sweep
-from ilfo.experiments.results import area, best_by_reward, on_grid, read_results, score_curve
+from ilfo.experiments.results import area, best_by_reward, read_results, score_curve
 from ilfo.experiments.runner import result_file
 from ilfo.runs.spec import RunSpec
 

@@ -30,6 +30,10 @@ ROOT = Group(
         "train": Command("train", "Train a policy on a built-in task or on your own environment."),
         "resume": Command("train", "Resume a run that was stopped."),
         "evaluate": Command("train", "Evaluate the selected policies of a run."),
+        "report": Command("report", "Write a report of a run, or of several, as one HTML file."),
+        "compare": Command(
+            "report", "Compare runs: a table and learning curves, grouped by what differs."
+        ),
         "export": Command(
             "export", "Write the policy of a run to a file that other programs can act with."
         ),

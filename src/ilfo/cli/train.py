@@ -16,14 +16,13 @@ from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.recordings import stated
-from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
+from ilfo.reports.results import result_table
 from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_recording
 from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.film_files import check_film
 from ilfo.rollouts.model_error import prediction_errors
-from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.directory import RunDirectory
@@ -252,68 +251,21 @@ def _absolute(path: str | None) -> str | None:
 
 def show(summary: dict[str, Any], out: Path) -> None:
     """The result of a run as a table."""
-    number = lambda x, digits=2: "-" if x is None else f"{x:.{digits}f}"
-    online = METHODS[summary["method"]].method.needs.environment
-    table = Table(
-        "seed",
-        "greedy return",
-        "greedy score",
-        "stochastic return",
-        "stochastic score",
-        "chosen at sample" if online else "chosen at pass",
-        *(("MMD", "its floor") if online else ()),
-        title=f"{summary['method']} on {summary['env']}",
-    )
-    for seed in summary["seeds"]:
-        table.add_row(
-            str(seed["seed"]),
-            number(seed["greedy_return"], 1),
-            number(seed["greedy_score"]),
-            number(seed["stochastic_return"], 1),
-            number(seed["stochastic_score"]),
-            str(seed["chosen_at" if online else "chosen_iteration"]),
-            *((number(seed.get("chosen_mmd")), number(seed.get("mmd_floor"))) if online else ()),
-        )
-    mean, seconds = summary["mean"], summary["seconds"]
-    for rule, scores in _alternatives(summary).items():
+    result = result_table(summary)
+    table = Table(*result.columns, title=result.title, caption=result.caption)
+    for section in result.sections:
+        for row in section:
+            table.add_row(*row)
         table.add_section()
-        table.add_row(rule, "", number(scores[0]), "", number(scores[1]))
-    table.add_section()
-    table.add_row("mean", "", number(mean["greedy_score"]), "", number(mean["stochastic_score"]))
-    expert = summary["expert_return"]
-    scale = (
-        "no scores, because the recordings do not say the expert's return"
-        if expert is None
-        else f"score 1 is the expert's return of {expert:.1f}"
-    )
-    table.caption = (
-        f"{scale}; {summary['online_samples']} online samples per seed; policies chosen by "
-        f"{summary['chosen_by']}"
-    )
     console.print(table)
     for remark in summary["remarks"]:
         say(remark)
-    picture = out / "curves.png"
+    picture, seconds = out / "curves.png", summary["seconds"]
     curves = str(picture) if picture.exists() else "not plotted; pip install 'ilfo[report]'"
     say(
         f"{seconds['total']:.0f} s (compiling {seconds['compile']:.0f} s)  "
         f"run directory: {out}  learning curves: {curves}"
     )
-
-
-def _alternatives(summary: dict[str, Any]) -> dict[str, tuple[float | None, float | None]]:
-    """Mean scores of the policies that other rules select."""
-    scores_by_rule: dict[str, list[dict[str, Any]]] = {}
-    for seed in summary["seeds"]:
-        for scores in seed.get("alternatives", ()):
-            scores_by_rule.setdefault(scores["rule"], []).append(scores)
-    return {
-        rule: (
-            mean_known([scores["greedy_score"] for scores in of_seeds]),
-            mean_known([scores["stochastic_score"] for scores in of_seeds]),
-        )
-        for rule, of_seeds in scores_by_rule.items()
-    }
 
 
 COMMANDS = {"train": Train, "resume": Resume, "evaluate": Evaluate}

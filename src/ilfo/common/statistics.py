@@ -1,4 +1,4 @@
-"""Confidence intervals over seeds."""
+"""Statistics over seeds: confidence intervals, and curves on a common grid."""
 
 from collections.abc import Sequence
 
@@ -11,3 +11,11 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
     index = np.random.default_rng(0).integers(len(data), size=(draws, len(data)))
     low, high = np.percentile(data[index].mean(1), [2.5, 97.5])
     return float(low), float(high)
+
+
+def on_grid(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Places (n,) and values (curves, n), at the points of the first curve up to the end of the
+    shortest one; a curve is (places, 2)."""
+    end = min(curve[-1, 0] for curve in curves)
+    grid = curves[0][curves[0][:, 0] <= end, 0]
+    return grid, np.stack([np.interp(grid, *curve.T) for curve in curves])

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.common.statistics import on_grid
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import marked, on_grid, read_results, score_curve
+from ilfo.experiments.results import marked, read_results, score_curve
 
 HEADER = (
     "cell",

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ilfo.common.optional import needed_from
-from ilfo.common.statistics import interval
+from ilfo.common.statistics import interval, on_grid
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import best_by_reward, on_grid, read_results, score_curve
+from ilfo.experiments.results import best_by_reward, read_results, score_curve
 
 PANELS = 3
 """Number of panels in a row."""

@@ -96,11 +96,3 @@ def area(result: dict[str, Any]) -> float:
     """Mean score of the learning curve over the budget."""
     samples, scores = score_curve(result).T
     return float(np.trapezoid(scores, samples) / (samples[-1] - samples[0]))
-
-
-def on_grid(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Environment steps (n,) and scores (seeds, n), at the points of the first curve up to the end
-    of the shortest one."""
-    end = min(curve[-1, 0] for curve in curves)
-    grid = curves[0][curves[0][:, 0] <= end, 0]
-    return grid, np.stack([np.interp(grid, *curve.T) for curve in curves])

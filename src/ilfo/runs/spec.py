@@ -1,7 +1,8 @@
 """What a training run trains: the record `RunSpec`, and changes of settings by NAME=VALUE."""
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ilfo.agents.agent import Agent
@@ -149,6 +150,23 @@ def _value(text: str) -> Any:
         except ValueError:
             pass
     return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def command_of(spec: RunSpec) -> str:
+    """The command that trains this."""
+    words = ["ilfo", "train", spec.method]
+    default = RunSpec(method=spec.method, total_timesteps=1)
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        usual = value == getattr(default, field.name) and field.name != "task"
+        if usual or field.name in ("method", "changes") or value is None:
+            continue
+        words.append("--" + field.name.replace("_", "-"))
+        if not isinstance(value, bool):
+            words += map(str, value if isinstance(value, tuple) else [value])
+    if spec.changes:
+        words += ["--set", *spec.changes]
+    return shlex.join(words)
 
 
 def spec_of(run: RunDirectory) -> RunSpec:

@@ -1,0 +1,87 @@
+"""`ilfo report` and `ilfo compare`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+from rich.table import Table
+
+from ilfo.cli.console import console, say
+from ilfo.reports.comparison import comparison_table
+from ilfo.reports.figures import comparison_figure
+from ilfo.reports.groups import group_runs
+from ilfo.reports.page import comparison_page, report_page
+from ilfo.reports.records import read_run
+from ilfo.storage.atomic import atomic, atomic_write_text, require_new
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write a report of a run, or of several, as one HTML file."""
+
+    run_directories: tyro.conf.Positional[tuple[Path, ...]]
+    """Run directories, finished or not."""
+    out: Path | None = None
+    """The file to write, new; by default report.html in the run directory."""
+    film: bool = True
+    """Film the expert's recorded states beside an episode of the learner."""
+
+    def run(self) -> None:
+        if not self.run_directories:
+            raise ValueError("give a run directory, such as runs/mine")
+        if self.out is None and len(self.run_directories) > 1:
+            raise ValueError(
+                "a report of several runs belongs to none of them; add --out FILE.html"
+            )
+        out = self.out or self.run_directories[0] / "report.html"
+        runs = [read_run(path) for path in self.run_directories]
+        check_out(out, (".html",))
+        with console.status("", spinner="dots") as status:
+            text = report_page(
+                runs, film=self.film, doing=lambda path: status.update(f"playing {path}")
+            )
+        atomic_write_text(out, text)
+        say(f"report: {out}")
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Compare runs: a table and learning curves, grouped by what differs."""
+
+    run_directories: tyro.conf.Positional[tuple[Path, ...]]
+    """Run directories, finished or not."""
+    out: Path | None = None
+    """Also write the learning curves to this new file (.png, .svg), with the table (.html)."""
+
+    def run(self) -> None:
+        if not self.run_directories:
+            raise ValueError("give run directories, such as runs/one runs/other")
+        if self.out is not None:
+            check_out(self.out, (".html", ".png", ".svg"))
+        groups = group_runs([read_run(path) for path in self.run_directories])
+        columns, rows = comparison_table(groups)
+        environments = {group.environment for group in groups}
+        table = Table(title=environments.pop() if len(environments) == 1 else None)
+        for name in columns:
+            table.add_column(name, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        if self.out is None:
+            return
+        if self.out.suffix.lower() == ".html":
+            atomic_write_text(self.out, comparison_page(groups))
+        else:
+            with atomic(self.out) as file:
+                comparison_figure(groups).savefig(file, format=self.out.suffix[1:], dpi=120)
+        say(f"learning curves: {self.out}")
+
+
+def check_out(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Before any work."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path} must end in {' or '.join(suffixes)}")
+    require_new(path)
+
+
+COMMANDS = {"report": Report, "compare": Compare}

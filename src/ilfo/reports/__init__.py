@@ -1,0 +1,1 @@
+"""Reports about runs: read from run directories, compared, drawn, written as HTML."""

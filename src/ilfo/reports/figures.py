@@ -1,0 +1,108 @@
+"""The figures of reports, as SVG or in files; they need the extra `report`."""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ilfo.common.optional import needed_from
+from ilfo.common.statistics import interval, on_grid
+from ilfo.reports.groups import Group
+
+FEW = 3
+"""Seeds below which the range is drawn instead of an interval."""
+BAND = 500
+"""Bootstrap samples per point of a curve."""
+DIMENSIONS, COLUMNS, BINS = 24, 4, 40
+"""Histograms at most, in a row, and bins of each."""
+EXPERT, LEARNER = "0.35", "C3"
+
+
+def comparison_figure(groups: Sequence[Group]) -> Any:
+    """Returns and MMD of all groups, a row of panels for each environment."""
+    pyplot = _pyplot()
+    environments = list(dict.fromkeys(group.environment for group in groups))
+    figure, axes = pyplot.subplots(
+        len(environments),
+        2,
+        figsize=(10, 3.6 * len(environments)),
+        layout="constrained",
+        squeeze=False,
+    )
+    for (left, right), environment in zip(axes, environments, strict=True):
+        here = [group for group in groups if group.environment == environment]
+        for place, group in enumerate(here):
+            _band(left, group.curves("greedy_return"), f"C{place % 10}", group.label)
+            _band(right, group.curves("mmd"), f"C{place % 10}", group.label)
+        level = here[0].runs[0].expert_return
+        if level is not None:
+            left.axhline(level, color="black", linestyle="--", linewidth=1, label="expert")
+        floors = [curve for group in here for curve in group.curves("mmd_floor")]
+        _band(right, floors, "black", "noise floor", style=":")
+        left.set(title=environment, ylabel="greedy return")
+        right.set(title=environment, ylabel="MMD to the demonstrations", ylim=(0, None))
+        for axis in (left, right):
+            axis.set(xlabel="environment steps")
+            if axis.has_data():
+                axis.legend(fontsize="small")
+            else:
+                axis.set_visible(False)
+    return figure
+
+
+def distribution_figure(expert: np.ndarray, learner: np.ndarray, names: Sequence[str]) -> Any:
+    """Histograms of every dimension of demonstrated (n, S) and visited (m, S) states, laid over
+    each other; of the first 24 dimensions."""
+    pyplot = _pyplot()
+    shown = min(expert.shape[1], DIMENSIONS)
+    rows = -(-shown // COLUMNS)
+    figure, axes = pyplot.subplots(
+        rows, COLUMNS, figsize=(10, 1.9 * rows), layout="constrained", squeeze=False
+    )
+    for unused in axes.ravel()[shown:]:
+        unused.set_visible(False)
+    for axis, name, one, other in zip(
+        axes.ravel(), names, expert.T[:shown], learner.T[:shown], strict=False
+    ):
+        edges = np.histogram_bin_edges(np.concatenate([one, other]), BINS)
+        axis.hist(one, edges, density=True, color=EXPERT, alpha=0.5, label="recorded")
+        axis.hist(other, edges, density=True, color=LEARNER, histtype="step", label="learner")
+        axis.set(yticks=[])
+        axis.set_title(name, fontsize="small")
+        axis.tick_params(labelsize="x-small")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
+
+
+def as_svg(draw: Callable[[], Any]) -> str:
+    """A figure as the text of an SVG."""
+    pyplot = _pyplot()
+    figure, file = draw(), io.StringIO()
+    # without a date, and with names that do not change, the same figure is the same text
+    with pyplot.rc_context({"svg.hashsalt": "ilfo"}):
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    pyplot.close(figure)
+    return file.getvalue()
+
+
+def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, style="-") -> None:
+    """Mean over seeds, with its 95 % interval, or with the range of few seeds."""
+    if not curves:
+        return
+    places, values = on_grid(curves)
+    axis.plot(places, values.mean(0), style, color=colour, label=label)
+    if len(values) < FEW:
+        low, high = values.min(0), values.max(0)
+    else:
+        low, high = np.transpose([interval(column, draws=BAND) for column in values.T])
+    axis.fill_between(places, low, high, alpha=0.2, color=colour, linewidth=0)
+
+
+def _pyplot() -> Any:
+    with needed_from("report", "a figure"):
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    return pyplot

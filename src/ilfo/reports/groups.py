@@ -1,0 +1,131 @@
+"""Runs grouped by what was trained: runs that differ in their seeds alone belong together."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ilfo.reports.records import RunRecord
+
+UNIMPORTANT = ("seeds", "first_seed", "changes", "preset", "accept_anyway")
+"""Fields of a spec that make no group: seeds, and what the settings say themselves."""
+SHOWN = 3
+"""Differences that a label lists."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of the same settings on the same problem."""
+
+    label: str
+    """What distinguishes it from the other groups."""
+    environment: str
+    members: tuple[tuple[RunRecord, int], ...]
+    """Runs and their seeds, each seed once."""
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        return list({str(run.path): run for run, _ in self.members}.values())
+
+    @property
+    def finished(self) -> bool:
+        return all(run.summary is not None for run in self.runs)
+
+    @property
+    def online_samples(self) -> int:
+        """Environment steps per seed, of the seed that has taken fewest."""
+        return min(run.online_samples for run in self.runs)
+
+    def finals(self, name: str) -> list[float]:
+        """An entry of the summary, for every seed that has it."""
+        values = (run.final(seed).get(name) for run, seed in self.members)
+        return [value for value in values if value is not None]
+
+    def curves(self, name: str) -> list[np.ndarray]:
+        """The learning curves of a metric, one for every seed that has it."""
+        curves = (run.curve(seed, name) for run, seed in self.members)
+        return [curve for curve in curves if len(curve)]
+
+
+def group_runs(runs: Sequence[RunRecord]) -> list[Group]:
+    """The groups, in the order of their first runs."""
+    together: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        together.setdefault(json.dumps([_problem(run), _settings(run)]), []).append(run)
+    labels = _labels([several[0] for several in together.values()])
+    return [
+        Group(label, several[0].environment, tuple(_members(several)))
+        for label, several in zip(labels, together.values(), strict=True)
+    ]
+
+
+def _members(runs: Sequence[RunRecord]) -> Iterator[tuple[RunRecord, int]]:
+    known: set[int] = set()
+    for run in runs:
+        for seed in run.seeds:
+            if seed not in known:
+                known.add(seed)
+                yield run, seed
+
+
+def _problem(run: RunRecord) -> dict[str, Any]:
+    spec = asdict(run.spec)
+    return {name: value for name, value in spec.items() if name not in UNIMPORTANT} | {
+        "demonstrations": run.run.config.get("demonstrations")
+    }
+
+
+def _settings(run: RunRecord) -> dict[str, Any]:
+    return dict(_flat(run.run.config.get("settings", {}), ""))
+
+
+def _flat(settings: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Settings by their dotted names; a component by the name of its class."""
+    if not isinstance(settings, Mapping):
+        yield prefix, settings
+        return
+    for name, value in settings.items():
+        if name == "type":
+            yield prefix or name, value
+        else:
+            yield from _flat(value, f"{prefix}.{name}" if prefix else name)
+
+
+def _labels(firsts: Sequence[RunRecord]) -> list[str]:
+    """For each group, what differs: first of the problem, then, among runs of one method, of the
+    settings."""
+    problems = [_problem(run) for run in firsts]
+    settings = [_settings(run) for run in firsts]
+    varying = [name for name in problems[0] if _varies(problems, name)]
+    if "demos" in varying and "demonstrations" in varying:
+        varying.remove("demonstrations")  # a fingerprint; the file says it better
+    labels = []
+    for run, problem, own in zip(firsts, problems, settings, strict=True):
+        alike = [
+            other
+            for other_run, other in zip(firsts, settings, strict=True)
+            if other_run.spec.method == run.spec.method
+        ]
+        parts = [_said(name, problem[name]) for name in varying]
+        changed = [name for name in own if _varies(alike, name)]
+        # where a component differs, so does what only one of the two has
+        changed = [name for name in changed if not any(name.startswith(f"{c}.") for c in changed)]
+        parts += [_said(name, own[name]) for name in changed]
+        more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+        labels.append(", ".join(parts[:SHOWN]) + more or run.spec.method)
+    return labels
+
+
+def _varies(records: Sequence[Mapping[str, Any]], name: str) -> bool:
+    values = {json.dumps(record.get(name, "missing")) for record in records}
+    return len(values) > 1
+
+
+def _said(name: str, value: Any) -> str:
+    if name in ("method", "task"):
+        return str(value)
+    if name == "demonstrations":
+        return f"demonstrations {str(value)[:8]}"
+    return f"{name}={value}"

@@ -1,0 +1,49 @@
+"""A report of runs as one HTML file."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ilfo.reports import html
+from ilfo.reports.comparison import comparison_table
+from ilfo.reports.figures import as_svg, comparison_figure
+from ilfo.reports.groups import Group, group_runs
+from ilfo.reports.records import RunRecord
+from ilfo.reports.run_report import run_sections
+
+
+def report_page(
+    runs: Sequence[RunRecord], *, film: bool = True, doing: Callable[[Path], None] = lambda _: None
+) -> str:
+    """The report of a run, or of several with their comparison first. `doing` hears which run is
+    read."""
+    parts: list[str] = []
+    if len(runs) > 1:
+        parts += [html.heading("Comparison"), *comparison_sections(group_runs(runs))]
+    for run in runs:
+        doing(run.path)
+        if len(runs) > 1:
+            parts.append(html.heading(f"Run {run.path.name}"))
+        parts += run_sections(run, film=film)
+    title = f"{runs[0].spec.method} on {runs[0].environment}" if len(runs) == 1 else "Runs"
+    return html.page(title, *parts)
+
+
+def comparison_page(groups: Sequence[Group]) -> str:
+    """Table and curves of groups of runs."""
+    return html.page("Comparison of runs", *comparison_sections(groups))
+
+
+def comparison_sections(groups: Sequence[Group]) -> list[str]:
+    """Their table and their curves."""
+    return [
+        html.table(*comparison_table(groups)),
+        html.note(
+            "Runs that differ in their seeds alone are one row. Mean over seeds and, from three "
+            "seeds on, its 95 % bootstrap interval."
+        ),
+        html.svg(
+            as_svg(lambda: comparison_figure(groups)),
+            "Learning curves: mean over seeds, with its 95 % interval, or the range of fewer than "
+            "three.",
+        ),
+    ]

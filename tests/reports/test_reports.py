@@ -1,0 +1,157 @@
+"""Reports and comparisons of runs, from run directories that are made of files alone."""
+
+import html.parser
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ilfo.cli import main
+from ilfo.reports import html as parts
+from ilfo.reports.comparison import comparison_table
+from ilfo.reports.groups import group_runs
+from ilfo.reports.records import read_run
+from ilfo.runs.csv_tables import RunError
+from tests.runs.test_recorded import RECORDED
+
+
+class Links(html.parser.HTMLParser):
+    """What a page refers to, and whether its tags are closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "img", "!doctype"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def run(tmp_path, name: str, *, seed: int = 0, level: float = 1.0, **changes) -> Path:
+    """A finished run of one seed whose return is `level` throughout; `changes` are of its spec or,
+    with a dot, of its settings."""
+    path = tmp_path / name
+    shutil.copytree(RECORDED / "mobile", path)
+    config = json.loads((path / "config.json").read_text())
+    spec = config.pop("order", None) or config["spec"]
+    settings = config["settings"]
+    for key, value in changes.items():
+        if key in spec:
+            spec[key] = value
+        else:
+            *where, last = key.split(".")
+            place = settings
+            for part in where:
+                place = place[part]
+            place[last] = value
+    config |= {"spec": spec | {"seeds": 1, "first_seed": seed}}
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "metrics.csv").write_text(
+        "iteration,seed,online_samples,greedy_return,stochastic_return,mmd,mmd_floor\n"
+        + "".join(f"{i},{seed},{100 * i},{level},{level},{1 / i},0.1\n" for i in (1, 2, 3))
+    )
+    of_seed = {"seed": seed, "greedy_score": level, "greedy_return": level, "chosen_mmd": 0.5}
+    (path / "summary.json").write_text(json.dumps({"seeds": [of_seed], "remarks": []}))
+    return path
+
+
+def test_runs_that_differ_in_their_seeds_are_one_group(tmp_path):
+    records = [read_run(run(tmp_path, str(s), seed=s, level=float(s))) for s in (3, 4, 5)]
+    (group,) = group_runs([*records, records[0]])  # the same run again counts once
+    assert [seed for _, seed in group.members] == [3, 4, 5]
+    assert group.label == "mobile"
+    columns, ((*row,),) = comparison_table([group])
+    said = dict(zip(columns, row, strict=True))
+    assert said["seeds"] == "3"
+    assert said["greedy score"].startswith("4 [3")  # the mean, and an interval around it
+    assert "environment" not in columns  # it is the same everywhere
+    assert "stochastic return" in columns  # from the curves, since the summary has none
+
+
+def test_labels_say_what_differs(tmp_path):
+    records = [
+        read_run(run(tmp_path, "one")),
+        read_run(run(tmp_path, "kl", **{"planner.kl": 0.5})),
+        read_run(run(tmp_path, "few", trajectories=9)),
+        read_run(run(tmp_path, "longer", total_timesteps=77)),
+    ]
+    one, kl, few, longer = (group.label for group in group_runs(records))
+    assert "planner.kl=0.5" in kl
+    assert "planner.kl" in one
+    assert "trajectories=9" in few
+    assert "total_timesteps=77" in longer
+
+
+def test_methods_are_not_compared_by_their_settings(tmp_path):
+    shutil.copytree(RECORDED / "bco", tmp_path / "bco")
+    labels = [
+        group.label
+        for group in group_runs([read_run(run(tmp_path, "mobile")), read_run(tmp_path / "bco")])
+    ]
+    assert labels[0].startswith("mobile")
+    assert labels[1].startswith("bco")
+    assert "planner" not in "".join(labels)
+
+
+def test_compare_prints_a_table_and_draws(tmp_path, capsys):
+    first, second = run(tmp_path, "a"), run(tmp_path, "b", **{"weight": 0.7})
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".html", b"<!DOCTYPE")):
+        out = tmp_path / f"curves{suffix}"
+        main(["compare", str(first), str(second), "--out", str(out)])
+        assert out.read_bytes().startswith(magic)
+    assert "weight=0.7" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["compare", str(first), "--out", str(tmp_path / "curves.png")])
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_a_report_is_one_file_without_links(tmp_path):
+    path = tmp_path / "run"
+    shutil.copytree(RECORDED / "mobile", path)
+    main(["report", str(path), "--no-film"])
+    text = (path / "report.html").read_text()
+    page = Links(text)
+    assert page.open == []
+    assert page.found  # pictures
+    assert all(link.startswith("data:image/") for link in page.found)
+    for expected in ("ilfo train mobile", "greedy return", "noise", "steps ahead", "All settings"):
+        assert expected in text
+    with pytest.raises(SystemExit):
+        main(["report", str(path), "--no-film"])  # nothing is overwritten
+
+
+def test_an_unfinished_run_is_reported_as_such(tmp_path):
+    path = tmp_path / "run"
+    shutil.copytree(RECORDED / "mobile", path)
+    (path / "summary.json").unlink(missing_ok=True)
+    (path / "best.npz").unlink()
+    main(["report", str(path), "--out", str(tmp_path / "report.html")])
+    text = (tmp_path / "report.html").read_text()
+    assert "not finished" in text
+    assert "Nothing was played" in text
+
+
+def test_bad_input_is_said_before_any_work(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["report", str(RECORDED / "mobile"), str(RECORDED / "bco")])
+    assert "--out FILE.html" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["report", str(RECORDED / "mobile"), "--out", str(tmp_path / "report.pdf")])
+    assert "must end in .html" in capsys.readouterr().err
+    empty = run(tmp_path, "empty")
+    (empty / "metrics.csv").unlink()
+    with pytest.raises(RunError, match="no finished iteration"):
+        read_run(empty)
+
+
+def test_texts_are_escaped():
+    said = parts.page("<b>", parts.paragraph("<script>"), parts.table(["<i>"], [["&"]]))
+    assert "<script>" not in said
+    assert "&lt;script&gt;" in said
+    assert "<td>&amp;</td>" in said
