@@ -18,6 +18,17 @@ def test_recordings_that_fit(capsys):
     assert "nothing speaks against imitating" in capsys.readouterr().out
 
 
+def test_a_picture_of_both(tmp_path, capsys):
+    path = tmp_path / "picture.png"
+    command = ["doctor", "--env", CARTPOLE.environment, "--demos", str(CARTPOLE.path)]
+    main([*command, "--picture", str(path)])
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert f"{path}: recorded states in grey" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main([*command, "--picture", str(path)])
+    assert "exists already" in capsys.readouterr().err
+
+
 def test_wrong_recordings_end_with_a_failure_and_are_not_trained_on(tmp_path, capsys):
     file = tmp_path / "metres.npz"
     Demonstrations.from_arrays(

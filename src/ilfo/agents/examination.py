@@ -110,7 +110,7 @@ def examine(
     if not np.isfinite(sight.visited).all():
         return []  # training says what is wrong with such observations
     found = [
-        *_outside(sight, recordings, _bounds(factory.observation_space, problem)),
+        *_outside(sight, recordings, bounds(factory.observation_space, problem)),
         *(() if clips else _beginnings(sight, firsts)),
         *_units(sight, recordings),
         *_still(sight, recordings),
@@ -121,7 +121,7 @@ def examine(
     return sorted(found, key=lambda finding: not finding.wrong)
 
 
-def _bounds(space: gym.Space, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+def bounds(space: gym.Space, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
     """Lower and upper bounds of the recorded numbers; None where the environment has none."""
     if not isinstance(space, gym.spaces.Box):
         return None
@@ -132,10 +132,10 @@ def _bounds(space: gym.Space, problem: Problem) -> tuple[np.ndarray, np.ndarray]
     return None if problem.feature_map is not None else (low, high)
 
 
-def _outside(sight, recordings, bounds) -> Iterator[Finding]:
-    if bounds is None:
+def _outside(sight, recordings, limits) -> Iterator[Finding]:
+    if limits is None:
         return
-    low, high = (np.asarray(bound, np.float64) for bound in bounds)
+    low, high = (np.asarray(bound, np.float64) for bound in limits)
     room = 1e-4 * np.where(np.isfinite(high - low), high - low, 0) + 1e-6
     # an environment that leaves its own Box does not know it
     known = (sight.visited >= low - room).all(0) & (sight.visited <= high + room).all(0)

@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import tyro
 
+from ilfo.agents.agent import Agent
+from ilfo.agents.examination import bounds, look
 from ilfo.cli.console import say
 from ilfo.cli.recordings import stated
+from ilfo.data.plot import check_picture
+from ilfo.reports.figures import examination_figure, save_figure
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.doctor import diagnose
 from ilfo.runs.spec import RunSpec
@@ -32,10 +37,18 @@ class Doctor:
     """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
     default what the file says, or all."""
 
+    picture: Path | None = None
+    """Also plot recorded states over those of the environment to this file (.png)."""
+
     def run(self) -> None:
+        if self.picture is not None:
+            check_picture(self.picture)
         if self.run_directory is not None:
-            if self.env or self.demos:
-                raise ValueError("give either a run directory, or --env with --demos, not both")
+            if self.env or self.demos or self.picture:
+                raise ValueError(
+                    "give either a run directory, or --env with --demos, not both; the picture of "
+                    "a run is in its report: ilfo report"
+                )
             for finding in diagnose(RunDirectory.open(self.run_directory)):
                 say(f"- {finding}")
             return
@@ -54,13 +67,28 @@ class Doctor:
             horizon=self.horizon,
             total_timesteps=1,
         )
-        findings = spec.agent().findings
+        agent = spec.agent()
+        findings = agent.findings
+        if self.picture is not None:
+            self._draw(agent, self.picture)
         for finding in findings:
             say(str(finding))
         if not findings:
             say(f"nothing speaks against imitating {demos} in {env}")
         if any(finding.wrong for finding in findings):
             raise SystemExit(1)
+
+    def _draw(self, agent: Agent, path: Path) -> None:
+        recorded = np.asarray(agent.survey.steps.pairs)[:, 1]
+        kept = agent.demonstrations.observed or range(recorded.shape[1])
+        figure = examination_figure(
+            recorded,
+            look(agent.factory, agent.problem),
+            bounds(agent.factory.observation_space, agent.problem),
+            [f"state {place}" for place in kept],
+        )
+        save_figure(figure, path)
+        say(f"{path}: recorded states in grey; random actions in blue, resets as ticks")
 
 
 COMMANDS = {"doctor": Doctor}

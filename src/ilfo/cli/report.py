@@ -8,11 +8,11 @@ from rich.table import Table
 
 from ilfo.cli.console import console, say
 from ilfo.reports.comparison import comparison_table
-from ilfo.reports.figures import comparison_figure
+from ilfo.reports.figures import comparison_figure, save_figure
 from ilfo.reports.groups import group_runs
 from ilfo.reports.page import comparison_page, report_page
 from ilfo.reports.records import read_run
-from ilfo.storage.atomic import atomic, atomic_write_text, require_new
+from ilfo.storage.atomic import atomic_write_text, require_new
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ class Compare:
         if self.out.suffix.lower() == ".html":
             atomic_write_text(self.out, comparison_page(groups))
         else:
-            with atomic(self.out) as file:
-                comparison_figure(groups).savefig(file, format=self.out.suffix[1:], dpi=120)
+            save_figure(comparison_figure(groups), self.out)
         say(f"learning curves: {self.out}")
 
 

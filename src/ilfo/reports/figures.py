@@ -2,13 +2,16 @@
 
 import io
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ilfo.agents.examination import Sight
 from ilfo.common.optional import needed_from
 from ilfo.common.statistics import interval, on_grid
 from ilfo.reports.groups import Group
+from ilfo.storage.atomic import atomic
 
 FEW = 3
 """Seeds below which the range is drawn instead of an interval."""
@@ -16,7 +19,7 @@ BAND = 500
 """Bootstrap samples per point of a curve."""
 DIMENSIONS, COLUMNS, BINS = 24, 4, 40
 """Histograms at most, in a row, and bins of each."""
-EXPERT, LEARNER = "0.35", "C3"
+EXPERT, LEARNER, RANDOM = "0.35", "C3", "C0"
 
 
 def comparison_figure(groups: Sequence[Group]) -> Any:
@@ -54,20 +57,48 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
 def distribution_figure(expert: np.ndarray, learner: np.ndarray, names: Sequence[str]) -> Any:
     """Histograms of every dimension of demonstrated (n, S) and visited (m, S) states, laid over
     each other; of the first 24 dimensions."""
+    return _histograms(expert, learner, "learner", LEARNER, names)
+
+
+def examination_figure(
+    recorded: np.ndarray,
+    sight: Sight,
+    limits: tuple[np.ndarray, np.ndarray] | None,
+    names: Sequence[str],
+) -> Any:
+    """Recorded states (n, S) over what the environment shows: its states under random actions,
+    those after a reset as ticks, and the limits of its observation space as dashed lines."""
+    figure = _histograms(recorded, sight.visited, "random actions", RANDOM, names)
+    for place, axis in enumerate(figure.axes[: recorded.shape[1]]):
+        if not axis.get_visible():
+            continue
+        resets = sight.resets[:, place]
+        ticks = {"marker": "|", "linestyle": "", "color": RANDOM}
+        axis.plot(resets, np.zeros_like(resets), transform=axis.get_xaxis_transform(), **ticks)
+        left, right = axis.get_xlim()
+        for limit in () if limits is None else (limits[0][place], limits[1][place]):
+            if left - (right - left) <= limit <= right + (right - left):
+                axis.axvline(limit, color="black", linestyle="--", linewidth=1)
+    return figure
+
+
+def _histograms(
+    recorded: np.ndarray, other: np.ndarray, label: str, colour: str, names: Sequence[str]
+) -> Any:
     pyplot = _pyplot()
-    shown = min(expert.shape[1], DIMENSIONS)
+    shown = min(recorded.shape[1], DIMENSIONS)
     rows = -(-shown // COLUMNS)
     figure, axes = pyplot.subplots(
         rows, COLUMNS, figsize=(10, 1.9 * rows), layout="constrained", squeeze=False
     )
     for unused in axes.ravel()[shown:]:
         unused.set_visible(False)
-    for axis, name, one, other in zip(
-        axes.ravel(), names, expert.T[:shown], learner.T[:shown], strict=False
+    for axis, name, ours, theirs in zip(
+        axes.ravel(), names, recorded.T[:shown], other.T[:shown], strict=False
     ):
-        edges = np.histogram_bin_edges(np.concatenate([one, other]), BINS)
-        axis.hist(one, edges, density=True, color=EXPERT, alpha=0.5, label="recorded")
-        axis.hist(other, edges, density=True, color=LEARNER, histtype="step", label="learner")
+        edges = np.histogram_bin_edges(np.concatenate([ours, theirs]), BINS)
+        axis.hist(ours, edges, density=True, color=EXPERT, alpha=0.5, label="recorded")
+        axis.hist(theirs, edges, density=True, color=colour, histtype="step", label=label)
         axis.set(yticks=[])
         axis.set_title(name, fontsize="small")
         axis.tick_params(labelsize="x-small")
@@ -84,6 +115,13 @@ def as_svg(draw: Callable[[], Any]) -> str:
         figure.savefig(file, format="svg", metadata={"Date": None})
     pyplot.close(figure)
     return file.getvalue()
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure to a file, in the format of its suffix."""
+    with atomic(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=120)
+    _pyplot().close(figure)
 
 
 def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, style="-") -> None:
