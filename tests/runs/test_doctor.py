@@ -62,3 +62,7 @@ def test_a_run_without_an_iteration_is_an_error(tmp_path):
         pytest.raises(RunError, match="no finished iteration yet"),
     ):
         diagnose(run)
+
+
+def test_without_distances_there_is_nothing_to_say(tmp_path):
+    assert diagnosed(tmp_path, {"loss": 0.3}, first={"loss": 1.0}) == []

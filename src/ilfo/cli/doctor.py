@@ -49,7 +49,8 @@ class Doctor:
                     "give either a run directory, or --env with --demos, not both; the picture of "
                     "a run is in its report: ilfo report"
                 )
-            for finding in diagnose(RunDirectory.open(self.run_directory)):
+            found = diagnose(RunDirectory.open(self.run_directory))
+            for finding in found or ["this method measures no distance; look at its losses"]:
                 say(f"- {finding}")
             return
         if self.env is None or self.demos is None:

@@ -258,7 +258,7 @@ def show(summary: dict[str, Any], out: Path) -> None:
             table.add_row(*row)
         table.add_section()
     console.print(table)
-    for remark in summary["remarks"]:
+    for remark in (*summary["remarks"], *summary["diagnosis"]):
         say(remark)
     picture, seconds = out / "curves.png", summary["seconds"]
     curves = str(picture) if picture.exists() else "not plotted; pip install 'ilfo[report]'"

@@ -88,9 +88,10 @@ def _outcome(record: RunRecord) -> Iterator[str]:
         result = result_table(record.summary)
         yield html.table(result.columns, [row for section in result.sections for row in section])
         yield html.note(result.caption)
-    yield html.heading("What the doctor says", 3)
     remarks = list(record.summary["remarks"]) if record.summary else []
-    yield html.items([*diagnose(record.run), *remarks])
+    if found := [*diagnose(record.run), *remarks]:
+        yield html.heading("What the doctor says", 3)
+        yield html.items(found)
 
 
 def _members(record: RunRecord) -> list[tuple[RunRecord, int]]:

@@ -21,14 +21,20 @@ NEAR_UNTRAINED = 0.8
 
 
 def diagnose(run: RunDirectory) -> list[str]:
-    """Findings about a run, the most important first."""
-    rows = run.rows("metrics")
+    """Findings about a run, the most important first; none for a method that measures no distance
+    to the demonstrations."""
+    rows, summary = run.rows("metrics"), run.path / "summary.json"
     if not rows:
         raise RunError(f"{run.path} has no finished iteration yet; there is nothing to examine")
+    return findings(rows, json.loads(summary.read_text())["seeds"] if summary.exists() else [])
+
+
+def findings(rows: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The same, from the rows of metrics.csv and what the summary says of each seed."""
     column = _columns(rows)
     if not np.isfinite(column("mmd")).any():
-        return ["this method measures no distance to the demonstrations; look at its losses"]
-    return [*_outcome(column), *_stalled(column, rows), *_choice(run), *_causes(column)]
+        return []
+    return [*_outcome(column), *_stalled(column, rows), *_choice(seeds), *_causes(column)]
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Column:
@@ -83,11 +89,7 @@ def _stalled(column: Column, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]
         )
 
 
-def _choice(run: RunDirectory) -> Iterator[str]:
-    summary = run.path / "summary.json"
-    if not summary.exists():
-        return
-    seeds = json.loads(summary.read_text())["seeds"]
+def _choice(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     early = [seed["seed"] for seed in seeds if seed.get("chosen_iteration", 2) < 1]
     if early:
         yield (

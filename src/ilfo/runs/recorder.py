@@ -19,6 +19,7 @@ from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.scores import mean_known, random_return, score
 from ilfo.runs.curves import draw_curves
 from ilfo.runs.directory import RunDirectory
+from ilfo.runs.doctor import findings
 
 CURVE_EPISODES = 10
 """Evaluation episodes per iteration."""
@@ -111,6 +112,7 @@ class Recorder(Callback):
             },
             "seconds": spent,
             "remarks": [*(finding.text for finding in agent.findings), *agent.remarks()],
+            "diagnosis": findings(self.run.rows("metrics"), seeds),
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)
