@@ -21,7 +21,7 @@ COG := $(BIN)/cog -P -I docs
 
 help:
 	@echo "make install  create $(VENV) with everything development needs"
-	@echo "make demo     train on CartPole into a new folder below runs/"
+	@echo "make demo     train on CartPole into a new folder below runs/, and write a report of it"
 	@echo "make test     run the tests"
 	@echo "make docs     build the documentation into site/; a broken link fails"
 	@echo "make tables   write the tables of the documentation from results/"
@@ -39,11 +39,12 @@ $(DEV): $(PINS) | $(BIN)/python
 
 # The development environment holds all that the demo needs, so it also writes this stamp.
 $(DEMO): $(PINS) | $(BIN)/python
-	$(PIP) --editable '.[report]'
+	$(PIP) --editable '.[report,video]'
 	touch $@
 
 demo: $(DEMO)
-	$(BIN)/ilfo train --seeds 2 --out runs/demo-$$(date +%Y%m%d-%H%M%S)
+	out=runs/demo-$$(date +%Y%m%d-%H%M%S); \
+	$(BIN)/ilfo train --seeds 2 --out $$out && $(BIN)/ilfo report $$out
 
 test: $(DEV)
 	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS)
