@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ilfo.cli.tasks import expert_rows
-from ilfo.common.statistics import interval
+from ilfo.common.statistics import interval, on_grid
 from ilfo.common.text_tables import as_markdown
 from ilfo.environments.tasks import TASKS
 from ilfo.experiments.cell import Cell
@@ -28,7 +28,6 @@ from ilfo.experiments.results import (
     STALE,
     best_by_reward,
     changed,
-    on_grid,
     read_results,
     score_curve,
 )
