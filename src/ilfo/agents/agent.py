@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
@@ -37,6 +38,7 @@ from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.altered import CLIPS
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment, Factory, factory
+from ilfo.policies import portable
 from ilfo.policies.base import AbstractPolicy
 from ilfo.rollouts.episodes import Episode
 
@@ -381,6 +383,14 @@ class Agent:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the whole training state to one file, without pickle."""
         saving.save(self, path, overwrite)
+
+    def export(self, path: str | os.PathLike[str], index: int | None = None) -> None:
+        """Write the policy of a seed (by index; by default the best one's) to a new file for
+        programs without `ilfo`: `.npz`, `.onnx` or `.pt`. See `ilfo.policies.portable`."""
+        path, problem = Path(path), self.problem
+        portable.check_name(path)
+        shape = problem.observation_shape
+        portable.write(portable.to_arrays(self.policy(index), problem.actions, shape), path)
 
     @classmethod
     def load(

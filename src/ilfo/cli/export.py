@@ -38,9 +38,7 @@ class Export:
             known = ", ".join(map(str, agent.seeds))
             raise ValueError(f"{self.run_directory} has no seed {self.seed}; it has {known}")
         index = agent.best_seed if self.seed is None else agent.seeds.index(self.seed)
-        problem = agent.problem
-        arrays = portable.to_arrays(agent.policy(index), problem.actions, problem.observation_shape)
-        portable.write(arrays, self.out)
+        agent.export(self.out, index)
         say(f"{self.out}: the policy of seed {agent.seeds[index]}; {READERS[self.out.suffix]}")
 
 
