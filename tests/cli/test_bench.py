@@ -73,7 +73,8 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path, cache_home):
     where = lambda folder: ("--results", folder, "--runs", folder / "runs")
 
     said = ilfo("run", "tiny", *where(whole))
-    assert [f"cell-{seed} is done" in said for seed in range(SEEDS)] == [True] * SEEDS
+    assert all(f"cell-{seed}  " in said for seed in range(SEEDS))
+    assert f"{SEEDS} of {SEEDS} runs" in said
 
     table, deadline = killed / "runs" / "tiny" / "cell-0" / "metrics.csv", time.monotonic() + 300
     with slow.start("run", "tiny", *where(killed)) as process:

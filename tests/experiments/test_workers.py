@@ -21,12 +21,12 @@ def test_every_job_runs_once_and_failures_are_named(tmp_path, monkeypatch):
     ran = []
     run = lambda job, core: ran.append(job.name) or job.name == "bad"
     monkeypatch.setattr(workers, "_run", run)
-    said = []
+    said, done = [], []
     jobs = [job(tmp_path, name) for name in ("a", "bad", "b")]
-    assert work_through(jobs, 2, said.append) == ["bad"]
+    assert work_through(jobs, 2, said.append, done.append) == ["bad"]
     assert sorted(ran) == ["a", "b", "bad"]
     assert "bad failed" in " ".join(said)
-    assert "a is done" in said
+    assert sorted(done) == ["a", "b"]
 
 
 def test_jobs_at_the_same_time_have_cores_of_their_own(tmp_path, monkeypatch):
@@ -39,13 +39,13 @@ def test_jobs_at_the_same_time_have_cores_of_their_own(tmp_path, monkeypatch):
         return 0
 
     monkeypatch.setattr(workers, "_run", meet)
-    assert work_through([job(tmp_path, name) for name in "ab"], 2, lambda text: None) == []
+    assert work_through([job(tmp_path, name) for name in "ab"], 2, lambda text: None, print) == []
     assert sorted(used) == [3, 5]
 
 
 def test_a_command_that_fails_leaves_its_words_in_the_log(tmp_path):
     bad = Job("bad", ("bench", "run", "none", "--seed", "0"), tmp_path / "logs" / "bad.log")
-    assert work_through([bad], 1, lambda text: None) == ["bad"]
+    assert work_through([bad], 1, lambda text: None, print) == ["bad"]
     assert "unknown sweep 'none'" in bad.log.read_text()
 
 
@@ -59,7 +59,7 @@ import sys
 from pathlib import Path
 from ilfo.experiments.workers import Job, work_through
 sys.executable = sys.argv[1]
-work_through([Job("long", (), Path(sys.argv[2]))], 1, print)
+work_through([Job("long", (), Path(sys.argv[2]))], 1, print, print)
 """
 
 

@@ -9,6 +9,7 @@ import tyro
 
 from ilfo.agents.progress import Progress
 from ilfo.cli.console import console, say
+from ilfo.common.tally import Tally
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.diagnostics import part_rows
@@ -67,7 +68,8 @@ class BenchRun:
             for seed in cell.seeds
             if not result_file(self.results, self.sweep, cell, seed).exists()
         ]
-        failed = work_through(jobs, self.jobs or len(cores()), say)
+        with Tally("runs", len(jobs), console) as tally:
+            failed = work_through(jobs, self.jobs or len(cores()), say, tally.done)
         if failed:
             raise ValueError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}")
 

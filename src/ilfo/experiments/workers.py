@@ -43,8 +43,14 @@ def stay_on(core: int) -> None:
         os.sched_setaffinity(0, {core})
 
 
-def work_through(jobs: Iterable[Job], workers: int, report: Callable[[str], None]) -> list[str]:
-    """Run all jobs in `workers` processes at a time; returns the names of those that failed."""
+def work_through(
+    jobs: Iterable[Job],
+    workers: int,
+    report: Callable[[str], None],
+    done: Callable[[str], None],
+) -> list[str]:
+    """Run all jobs in `workers` processes at a time; returns the names of those that failed.
+    `report` hears what starts and what fails, `done` what has ended well."""
     free: SimpleQueue[int] = SimpleQueue()
     available = cores()
     for number in range(workers):
@@ -55,8 +61,11 @@ def work_through(jobs: Iterable[Job], workers: int, report: Callable[[str], None
         try:
             report(f"{job.name} starts")
             code = _run(job, core)
-            report(f"{job.name} is done" if code == 0 else f"{job.name} failed, see {job.log}")
-            return None if code == 0 else job.name
+            if code != 0:
+                report(f"{job.name} failed, see {job.log}")
+                return job.name
+            done(job.name)
+            return None
         finally:
             free.put(core)
 

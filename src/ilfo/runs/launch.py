@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.callbacks import Callback
+from ilfo.agents.callbacks import Callback, Callbacks
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
 from ilfo.runs.checks import check_agent, check_here
@@ -117,7 +117,12 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
             agent.learn(spec.budget, callback=[recorder, *callbacks])
-        return recorder.finish(agent)
+        watching = Callbacks(callbacks)
+        watching.on_phase(agent, "evaluating the selected policies")
+        try:
+            return recorder.finish(agent)
+        finally:
+            watching.on_end(agent)
     except (DivergenceError, OSError):
         raise
     except Exception as error:  # most likely raised by the environment

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from ilfo.common.statistics import interval
+from ilfo.common.tally import tallied
 from ilfo.theory.pendulum import (
     CENTRES,
     DELTA,
@@ -60,7 +61,7 @@ class KNRStudy(Study):
         value_key, run_key = jax.random.split(jax.random.key(self.seed))
         values = np.asarray(true_values(2000, key=value_key), float)
         rows, potentials = [], []
-        for name, scale in SCALES.items():
+        for name, scale in tallied("bonuses", SCALES.items()):
             run = functools.partial(
                 mobile, scale, self.iterations, self.demonstrations, self.imagined
             )

@@ -1,0 +1,48 @@
+"""Progress of work in parts."""
+
+import io
+
+from rich.console import Console
+
+from ilfo.common.tally import Tally, tallied
+
+
+def plain() -> Console:
+    return Console(file=io.StringIO(), force_terminal=False, width=100)
+
+
+def test_plain_lines_count_and_name_the_parts():
+    console = plain()
+    with Tally("runs", 2, console) as tally:
+        tally.done("hopper-1")
+        tally.done("hopper-2")
+    first, last = console.file.getvalue().splitlines()
+    assert first.startswith("hopper-1  1 of 2 runs  left 0:00:0")
+    assert last == "hopper-2  2 of 2 runs  left 0:00:00"
+
+
+def test_a_terminal_gets_a_bar_below_what_is_printed():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    for part in tallied("studies", "ab", console):
+        console.print(f"part {part}")
+    text = console.file.getvalue()
+    assert "part a" in text
+    assert "2/2" in text
+    assert "studies" in text
+
+
+def test_nothing_to_do_shows_nothing():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    assert list(tallied("runs", [], console)) == []
+    assert console.file.getvalue() == ""
+
+
+def test_a_failing_part_gives_the_terminal_back():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    try:
+        for _ in tallied("runs", range(3), console):
+            raise KeyError
+    except KeyError:
+        pass
+    assert console.show_cursor(True)
+    assert "\x1b[?25h" in console.file.getvalue()  # the cursor is shown again
