@@ -168,7 +168,8 @@ def test_plain_lines_without_a_terminal(trained_by_command):
         [f"iteration {i}", f"samples {i * STEP}/{5 * STEP}"] for i in range(1, 6)
     ]
     assert all("MMD to expert" in line and "left" in line for line in lines[:5])
-    assert "mobile on CartPole-v1" in lines[5]
+    assert lines[5] == "evaluating the selected policies ..."
+    assert "mobile on CartPole-v1" in lines[6]
     assert f"run directory: {out}" in lines[-1]
 
 
