@@ -10,7 +10,7 @@ from ilfo.cli.console import console, say
 from ilfo.common.validation import require_at_least
 from ilfo.data.describe import describe
 from ilfo.data.npz import check_new
-from ilfo.environments.factory import factory
+from ilfo.environments.factory import Factory, factory
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experts import directory
 from ilfo.experts.off_policy import OffPolicyPlan, Spaces
@@ -68,6 +68,7 @@ class TrainExpert:
         train_and_record(task, self.out, seed, self.episodes, console, greedy_out=self.greedy_out)
 
     def _train_environment(self) -> None:
+        Spaces(self._factory())
         if self.greedy_out is not None or self.out.suffix == ".npz":
             raise ValueError(
                 f"{self.task} is no built-in task ({', '.join(TASKS)}): --out must be a folder for "
@@ -76,7 +77,6 @@ class TrainExpert:
         total = TOTAL if self.total_timesteps is None else self.total_timesteps
         if total < 1:
             raise ValueError(f"--total-timesteps is {total}, but must be at least 1")
-        Spaces(factory(self.task))
         plan, seed = apply_changes(OffPolicyPlan(), self.set), self.seed or 0
         here = machine.set_up(1)
         with directory.open_or_create(self.out, self.task, plan, seed, here) as run:
@@ -95,6 +95,15 @@ class TrainExpert:
             f"best policy is that of step {summary['best_at']}; in ten new episodes each, greedy "
             f"{summary['greedy_return']:.1f}, stochastic {summary['stochastic_return']:.1f}"
         )
+
+    def _factory(self) -> Factory:
+        try:
+            return factory(self.task)
+        except ValueError as error:
+            raise ValueError(
+                f"unknown task {self.task!r}; there are: {', '.join(TASKS)}, and all Gymnasium "
+                f"environments with Box actions, but: {error}"
+            ) from error
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import tyro
 
+from ilfo.agents.problem import Problem
 from ilfo.cli.console import say
+from ilfo.experts import directory
 from ilfo.policies import portable
+from ilfo.policies.base import AbstractPolicy
 from ilfo.runs.loading import load_best
 
 READERS = {
@@ -25,7 +28,7 @@ class Export:
     """
 
     run_directory: tyro.conf.Positional[Path]
-    """Run directory."""
+    """Run directory, or that of an expert."""
     out: tyro.conf.Positional[Path]
     """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch, extra torch)."""
     seed: int | None = None
@@ -33,15 +36,29 @@ class Export:
 
     def run(self) -> None:
         portable.check_name(self.out)
+        if directory.is_expert(self.run_directory):
+            self._write_expert()
+        else:
+            self._write_seed()
+
+    def _write_expert(self) -> None:
+        if self.seed is not None:
+            raise ValueError(f"{self.run_directory} is that of an expert, which has no --seed")
+        expert = directory.load(self.run_directory)
+        self._write(expert.policy, expert.problem, "the expert")
+
+    def _write_seed(self) -> None:
         agent = load_best(self.run_directory)
         if self.seed is not None and self.seed not in agent.seeds:
             known = ", ".join(map(str, agent.seeds))
             raise ValueError(f"{self.run_directory} has no seed {self.seed}; it has {known}")
         index = agent.best_seed if self.seed is None else agent.seeds.index(self.seed)
-        problem = agent.problem
-        arrays = portable.to_arrays(agent.policy(index), problem.actions, problem.observation_shape)
+        self._write(agent.policy(index), agent.problem, f"the policy of seed {agent.seeds[index]}")
+
+    def _write(self, policy: AbstractPolicy, problem: Problem, what: str) -> None:
+        arrays = portable.to_arrays(policy, problem.actions, problem.observation_shape)
         portable.write(arrays, self.out)
-        say(f"{self.out}: the policy of seed {agent.seeds[index]}; {READERS[self.out.suffix]}")
+        say(f"{self.out}: {what}; {READERS[self.out.suffix]}")
 
 
 COMMANDS = {"export": Export}

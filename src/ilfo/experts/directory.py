@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 
+from ilfo.agents.problem import Problem, state_problem
 from ilfo.common.fitting import SGD, Adam
 from ilfo.common.seeding import Purpose
+from ilfo.common.spaces import state_dim
 from ilfo.environments.factory import Factory, factory
 from ilfo.experts.off_policy import OffPolicyPlan, OffPolicyTraining, Spaces, first_state
 from ilfo.planners.sac import SAC
@@ -49,6 +51,11 @@ class Expert(NamedTuple):
     seed: int
     training: dict[str, Any]
     """Samples, seconds, plan and learning curve."""
+
+    @property
+    def problem(self) -> Problem:
+        """Sizes and spaces of its environment."""
+        return state_problem(self.environment, state_dim(self.environment.observation_space), None)
 
 
 def open_or_create(
@@ -115,8 +122,8 @@ def finish(run: RunDirectory) -> dict[str, Any]:
 
 
 def is_expert(path: Path) -> bool:
-    """Whether this is the directory of an expert rather than of a run."""
-    return path.is_dir() and RunDirectory.open(path).config.get("kind") == "expert"
+    """Whether this directory is that of an expert rather than of a run."""
+    return RunDirectory.open(path).config.get("kind") == "expert"
 
 
 def load(path: Path) -> Expert:
