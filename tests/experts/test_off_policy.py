@@ -188,6 +188,11 @@ def test_a_recording_says_where_it_comes_from(greedy, whole, tmp_path):
     assert metadata["training"]["samples"] == 200
     assert metadata["training"]["plan"]["sac"]["batch_size"] == 16
     assert [steps for steps, _ in metadata["training"]["curve"]] == [40, 80, 120, 160, 200]
+    trained, recorded = metadata["rebuild"].split(" && ")
+    assert trained.startswith(f"ilfo expert train {NAME} --seed 0 --total-timesteps 200 --out")
+    assert set(trained.partition("--set ")[2].split()) == set(CHANGES)
+    assert recorded.startswith("ilfo expert record FOLDER --episodes 3 --seed 0 --out FILE")
+    assert recorded.endswith("--greedy") == greedy
     if greedy:
         known = directory.load(whole).policy
         (first, *_) = demonstrations

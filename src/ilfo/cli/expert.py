@@ -126,7 +126,8 @@ class RecordExpert:
         require_at_least(self, 1, "episodes")
         expert = directory.load(self.directory)
         seed, name = expert.seed if self.seed is None else self.seed, expert.environment.name
-        rebuild = f"ilfo expert record {name} --episodes {self.episodes} --seed {seed} --out FILE"
+        again = f"ilfo expert record FOLDER --episodes {self.episodes} --seed {seed} --out FILE"
+        rebuild = f"{expert.command} && {again}"
         demonstrations = record(
             expert.environment,
             expert.policy,

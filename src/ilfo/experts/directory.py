@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from ilfo.agents.problem import Problem, state_problem
+from ilfo.agents.settings import differences
 from ilfo.common.fitting import SGD, Adam
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import state_dim
@@ -50,7 +51,17 @@ class Expert(NamedTuple):
     environment: Factory
     seed: int
     training: dict[str, Any]
-    """Samples, seconds, plan and learning curve."""
+    """Samples, the number of them at the best policy, seconds, plan and learning curve."""
+
+    @property
+    def command(self) -> str:
+        """What trained it."""
+        samples, plan = self.training["samples"], config.from_dict(self.training["plan"], PARTS)
+        changes = differences(plan, OffPolicyPlan())
+        command = f"ilfo expert train {self.environment.name} --seed {self.seed}"
+        command += f" --total-timesteps {samples} --out FOLDER"
+        changed = "".join(f" {name}={value}" for name, value in changes.items())
+        return command + (f" --set{changed}" if changed else "")
 
     @property
     def problem(self) -> Problem:
@@ -115,8 +126,7 @@ def finish(run: RunDirectory) -> dict[str, Any]:
         f"{name}_return": training.evaluate(expert.policy, greedy, Purpose.CHOOSE)
         for name, greedy in (("greedy", True), ("stochastic", False))
     }
-    chosen = {"best_at": checkpoint.read_meta(run.path_of("best"))["steps"]}
-    summary = {"environment": run.config["environment"]} | expert.training | chosen | measured
+    summary = {"environment": run.config["environment"]} | expert.training | measured
     run.write_summary(summary)
     return summary
 
@@ -140,6 +150,7 @@ def load(path: Path) -> Expert:
     rows = run.rows("metrics")
     training = {
         "samples": rows[-1]["steps"],
+        "best_at": checkpoint.read_meta(run.path_of("best"))["steps"],
         "seconds": round(sum(row["seconds"] for row in run.rows("timings")), 1),
         "plan": run.config["plan"],
         "curve": [[row["steps"], round(row["stochastic_return"], 2)] for row in rows],
