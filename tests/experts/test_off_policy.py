@@ -242,6 +242,8 @@ def test_a_run_is_no_expert(tmp_path):
     [
         (["train", "CartPole-v1", "--out", "new"], "SAC needs a Box of them"),
         (["train", NAME, "--out", "new.npz"], "--out must be a folder"),
+        (["train", NAME, "--out", "new", "--episodes", "3"], "records episodes of it"),
+        (["train", NAME, "--out", "new", "--seed", "-1"], "seeds is [-1]"),
         (["train", NAME, "--out", "new", "--total-timesteps", "0"], "must be at least 1"),
         (["train", NAME, "--out", "new", "--set", "every=7"], "must be a multiple of block"),
         (["train", NAME, "--out", "new", "--set", "sac.depth=-1"], "must be at least 0"),

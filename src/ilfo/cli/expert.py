@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from ilfo.cli.console import console, say
+from ilfo.common.seeding import seed_numbers
 from ilfo.common.validation import require_at_least
 from ilfo.data.describe import describe
 from ilfo.data.npz import check_new
@@ -37,8 +38,8 @@ class TrainExpert:
     """Of a task: new file (.npz) for the demonstrations. Of an environment: folder."""
     seed: int | None = None
     """Seed of training and recording; by default that of the bundled expert, or 0."""
-    episodes: int = 50
-    """Tasks: number of trajectories to record."""
+    episodes: int | None = None
+    """Tasks: number of trajectories to record, 50 by default."""
     greedy_out: Path | None = None
     """Tasks: output file (.npz) for demonstrations of the same expert acting greedily."""
     total_timesteps: int | None = None
@@ -62,22 +63,25 @@ class TrainExpert:
         for path in (self.out, self.greedy_out):
             if path is not None:
                 check_new(path)
-        require_at_least(self, 1, "episodes")
+        episodes = 50 if self.episodes is None else self.episodes
+        if episodes < 1:
+            raise ValueError(f"--episodes is {episodes}, but must be at least 1")
         machine.set_up()
         seed = task.expert_seed if self.seed is None else self.seed
-        train_and_record(task, self.out, seed, self.episodes, console, greedy_out=self.greedy_out)
+        train_and_record(task, self.out, seed, episodes, console, greedy_out=self.greedy_out)
 
     def _train_environment(self) -> None:
         Spaces(self._factory())
-        if self.greedy_out is not None or self.out.suffix == ".npz":
+        recorded = self.greedy_out is not None or self.episodes is not None
+        if recorded or self.out.suffix == ".npz":
             raise ValueError(
                 f"{self.task} is no built-in task ({', '.join(TASKS)}): --out must be a folder for "
-                "its training; `ilfo expert record` then records it"
+                "its training; `ilfo expert record` then records episodes of it"
             )
         total = TOTAL if self.total_timesteps is None else self.total_timesteps
         if total < 1:
             raise ValueError(f"--total-timesteps is {total}, but must be at least 1")
-        plan, seed = apply_changes(OffPolicyPlan(), self.set), self.seed or 0
+        plan, (seed,) = apply_changes(OffPolicyPlan(), self.set), seed_numbers([self.seed or 0])
         here = machine.set_up(1)
         with directory.open_or_create(self.out, self.task, plan, seed, here) as run:
             try:
@@ -125,7 +129,7 @@ class RecordExpert:
         check_new(self.out)
         require_at_least(self, 1, "episodes")
         expert = directory.load(self.directory)
-        seed, name = expert.seed if self.seed is None else self.seed, expert.environment.name
+        seed = expert.seed if self.seed is None else self.seed
         again = f"ilfo expert record FOLDER --episodes {self.episodes} --seed {seed} --out FILE"
         rebuild = f"{expert.command} && {again}"
         demonstrations = record(
@@ -134,7 +138,7 @@ class RecordExpert:
             seed=seed,
             episodes=self.episodes,
             metadata={
-                "task": name,
+                "task": expert.name,
                 "commit": commit(),
                 "rebuild": rebuild + (" --greedy" if self.greedy else ""),
                 "training": expert.training | {"curve": thinned(expert.training["curve"])},

@@ -48,6 +48,8 @@ class Expert(NamedTuple):
     """A trained expert, and where it comes from."""
 
     policy: SquashedMLP
+    name: str
+    """Id of its environment."""
     environment: Factory
     seed: int
     training: dict[str, Any]
@@ -58,7 +60,7 @@ class Expert(NamedTuple):
         """What trained it."""
         samples, plan = self.training["samples"], config.from_dict(self.training["plan"], PARTS)
         changes = differences(plan, OffPolicyPlan())
-        command = f"ilfo expert train {self.environment.name} --seed {self.seed}"
+        command = f"ilfo expert train {self.name} --seed {self.seed}"
         command += f" --total-timesteps {samples} --out FOLDER"
         changed = "".join(f" {name}={value}" for name, value in changes.items())
         return command + (f" --set{changed}" if changed else "")
@@ -142,7 +144,8 @@ def load(path: Path) -> Expert:
     _check_expert(run)
     if not run.path_of("best").exists():
         raise checkpoint.CheckpointError(f"{path} has no checkpoint yet; let a round finish first")
-    env_factory, plan, seed = factory(run.config["environment"]), _plan(run), run.config["seed"]
+    name, seed, plan = run.config["environment"], run.config["seed"], _plan(run)
+    env_factory = factory(name)
     like = eqx.filter_eval_shape(
         lambda: first_state(plan, Spaces(env_factory), seed).learner.policy
     )
@@ -155,7 +158,7 @@ def load(path: Path) -> Expert:
         "plan": run.config["plan"],
         "curve": [[row["steps"], round(row["stochastic_return"], 2)] for row in rows],
     }
-    return Expert(policy, env_factory, seed, training)
+    return Expert(policy, name, env_factory, seed, training)
 
 
 def _training(run: RunDirectory) -> OffPolicyTraining:

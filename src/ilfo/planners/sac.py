@@ -121,8 +121,8 @@ class SAC(eqx.Module):
         `reward` computes the rewards anew, for a learner whose reward changes."""
         slot_key, noise_key = jax.random.split(key)
         slots = draw_slots(replay, count, self.batch_size, key=slot_key)
-        first = jax.tree.map(lambda x: x[0], replay.items.transition.state)
-        noise = state.policy.distribution(first).noise(count, 2, self.batch_size, key=noise_key)
+        any_state = replay.items.transition.state[0]
+        noise = state.policy.distribution(any_state).noise(count, 2, self.batch_size, key=noise_key)
 
         def step(state, drawn):
             slots, noise = drawn
