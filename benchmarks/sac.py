@@ -45,12 +45,15 @@ except ImportError:
     raise SystemExit("this benchmark needs sbx; install it with: pip install sbx-rl") from None
 
 
-class Noise(gym.Env):
+class Spaces(gym.Env):
     """Nothing but spaces of the right sizes."""
 
     def __init__(self, state_dim: int, action_dim: int):
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (state_dim,), np.float32)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (action_dim,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(self.observation_space.shape, np.float32), {}
 
 
 def stored(state_dim: int, action_dim: int) -> dict[str, np.ndarray]:
@@ -85,7 +88,7 @@ def our_updates(state_dim: int, action_dim: int, count: int) -> Callable[[], Any
 
 def their_updates(state_dim: int, action_dim: int, count: int, per_call: int) -> Callable[[], Any]:
     """A function that makes `count` updates, so many in each call of compiled code."""
-    environment = Noise(state_dim, action_dim)
+    environment = Spaces(state_dim, action_dim)
     model = sbx.SAC("MlpPolicy", environment, buffer_size=STORED, seed=0)
     model._setup_learn(1)
     steps = stored(state_dim, action_dim)
