@@ -12,16 +12,22 @@ import pytest
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
+from ilfo.policies.squashed import SquashedGaussian
 from ilfo.storage import checkpoint
 from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, latent_policy, small_policy
 
-KINDS = list(ACTIONS)
+SIZES = {kind: actions.encoded_dim for kind, actions in ACTIONS.items()} | {"squashed": 2}
+KINDS = list(SIZES)
 STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))
 DISTRIBUTIONS = {
     "categorical": (Categorical(jnp.array([0.3, -1.0, 1.2])), Categorical(jnp.array([1.0, 0, 0]))),
     "gaussian": (
         Gaussian(jnp.array([0.5, -1.0]), jnp.array([-0.3, 0.4])),
         Gaussian(jnp.array([0.0, -0.5]), jnp.array([0.2, 0.1])),
+    ),
+    "squashed": (
+        SquashedGaussian(jnp.array([0.3, -0.6]), jnp.array([-0.8, -0.4])),
+        SquashedGaussian(jnp.array([0.0, 0.2]), jnp.array([-0.5, -0.6])),
     ),
 }
 
@@ -88,7 +94,7 @@ def assert_close(one, other, tolerance: float = 1e-5) -> None:
 
 
 def test_shapes_and_dtypes(kind: str, policy: AbstractPolicy) -> None:
-    width = ACTIONS[kind].encoded_dim
+    width = SIZES[kind]
     for shape in ((), (4, 2)):
         noise = eqx.filter_eval_shape(noise_for, policy, *shape)
         assert (noise.shape, noise.dtype) == ((*shape, width), jnp.float32)
@@ -122,6 +128,7 @@ def test_same_key_same_noise_same_action(any_policy: AbstractPolicy) -> None:
     assert (actions[0] != actions[2]).any()
 
 
+@pytest.mark.parametrize("kind", ACTIONS)
 def test_first_policy_hardly_depends_on_the_state(kind: str) -> None:
     policy = MLPPolicy(width=6, depth=1).init(
         STATE_DIM, ACTIONS[kind], NORMALISER, key=jax.random.key(0)
@@ -151,7 +158,8 @@ def cells(kind: str, distribution):
     density = lambda actions: np.exp(log_probs(distribution, actions))
     if kind == "categorical":
         return density(jnp.arange(3)), lambda actions: np.asarray(actions)
-    side, fine, low, high = 6, 12, -3.0, 3.0
+    side, fine = 6, 12
+    low, high = (-1.0, 1.0) if kind == "squashed" else (-3.0, 3.0)
     step = (high - low) / (side * fine)
     axis = low + step * (np.arange(side * fine) + 0.5)
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
@@ -191,6 +199,7 @@ def test_log_prob_integrates_to_one(kind: str) -> None:
     inside = {
         "categorical": DISTRIBUTIONS["categorical"][0],
         "gaussian": Gaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.5, 0.6]))),
+        "squashed": SquashedGaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.3, 0.4]))),
     }
     probability, _ = cells(kind, inside[kind])
     assert probability.sum() == pytest.approx(1, abs=1e-4)
@@ -212,6 +221,7 @@ def test_entropy_is_the_expected_surprise(kind: str) -> None:
     assert abs(p.entropy() - losses.mean()) < 4 * losses.std() / math.sqrt(len(losses))
 
 
+@pytest.mark.parametrize("kind", ACTIONS)
 def test_mode_is_most_likely(kind: str) -> None:
     p, _ = DISTRIBUTIONS[kind]
     drawn = draw(p, 20_000, 6)
@@ -266,13 +276,19 @@ def seeds(kind: str) -> AbstractPolicy:
     return stacked
 
 
-def test_host_policy_equals_policy(policy: AbstractPolicy, seeds: AbstractPolicy) -> None:
+def test_host_policy_equals_policy(
+    kind: str, policy: AbstractPolicy, seeds: AbstractPolicy
+) -> None:
     states = jax.random.normal(jax.random.key(9), (3, 7, STATE_DIM))
     noise = noise_for(policy, 3, 7)
     one_of = lambda i: jax.tree.map(lambda x: x[i] if eqx.is_array(x) else x, seeds)
     said = [act_in_all(one_of(i), states[i], noise[i]) for i in range(3)]
     host, states, noise = HostPolicy(seeds), np.asarray(states), np.asarray(noise)
-    output = lambda p: p.logits if isinstance(p, Categorical) else p.mean
+    output = {
+        "categorical": lambda p: p.logits,
+        "gaussian": lambda p: p.mean,
+        "squashed": lambda p: jnp.concatenate([p.mean, p.log_std], axis=-1),
+    }[kind]
     for got, expected in (
         (host.outputs(states), [output(each["parameters"]) for each in said]),
         (host.sample(states, noise), [each["action"] for each in said]),
@@ -293,7 +309,7 @@ def test_single_host_policy_equals_policy(any_policy: AbstractPolicy) -> None:
 def test_host_noise_gives_the_policys_distribution(kind: str, policy: AbstractPolicy) -> None:
     host = HostPolicy.single(policy)
     noise = host.draw_noise(np.random.default_rng(0), (1, 20_000))
-    assert noise.shape == (1, 20_000, ACTIONS[kind].encoded_dim)
+    assert noise.shape == (1, 20_000, SIZES[kind])
     assert noise.dtype == np.float32
     state = np.asarray(STATES[0])
     drawn = host.sample(np.broadcast_to(state, (1, 20_000, STATE_DIM)), noise)[0]

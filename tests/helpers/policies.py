@@ -11,6 +11,7 @@ from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
+from ilfo.policies.squashed import SquashedMLP
 
 STATE_DIM = 3
 NORMALISER = Normaliser(jnp.array([1.0, -0.5, 0.0]), jnp.array([2.0, 0.5, 1.0]))
@@ -22,9 +23,18 @@ ACTIONS: dict[str, ActionSpace] = {
 
 def small_policy(kind: str, *, key: Array, width: int = 6, gain: float = 50.0) -> AbstractPolicy:
     """The last layer, small at first, is enlarged: all states would look alike to it."""
+    if kind == "squashed":
+        return squashed_policy(key=key, width=width)
     policy = MLPPolicy(width=width, depth=1).init(STATE_DIM, ACTIONS[kind], NORMALISER, key=key)
     last = lambda policy: policy.network.layers[-1].weight
     return eqx.tree_at(last, policy, gain * last(policy))
+
+
+def squashed_policy(*, key: Array, width: int = 6) -> SquashedMLP:
+    """With a density that vanishes at the bounds of the actions."""
+    policy = SquashedMLP.random(STATE_DIM, 2, width, 1, NORMALISER, key=key)
+    last = lambda policy: policy.network.layers[-1].bias
+    return eqx.tree_at(last, policy, last(policy) + jnp.array([0.0, 0.0, -1.2, -1.0]))
 
 
 def latent_policy(*, key: Array) -> LatentPolicy:

@@ -19,7 +19,7 @@ from ilfo.agents.problem import Problem
 from ilfo.cli import main
 from ilfo.common.spaces import action_space
 from ilfo.common.types import Normaliser
-from ilfo.policies import LatentPolicy, MLPPolicy, portable, reader
+from ilfo.policies import LatentPolicy, MLPPolicy, SquashedMLP, portable, reader
 from ilfo.policies.torch_reader import Policy as TorchPolicy
 
 SHAPE = (2, 3)
@@ -31,6 +31,7 @@ SPACES = {
     "discrete": gym.spaces.Discrete(5),
     "from three": gym.spaces.Discrete(4, start=3),
     "two stages": gym.spaces.Discrete(3),
+    "squashed": gym.spaces.Box(-1, 3, (2, 2), np.float64),
 }
 
 
@@ -48,6 +49,9 @@ def random_policy(name):
         last = lambda p: p.network.layers[-1].weight
         return eqx.tree_at(last, policy, 300 * last(policy))
 
+    if name == "squashed":
+        key = jax.random.key(3)
+        return SquashedMLP.random(dim, actions.encoded_dim, 16, 2, scales(dim), key=key), actions
     if name != "two stages":
         return network(dim, actions, 0), actions
     latent = network(dim, action_space(gym.spaces.Discrete(4)), 1)

@@ -62,11 +62,17 @@ ROOT = Group(
             },
         ),
         "expert": Group(
-            "Train the expert of a built-in task.",
+            "Train an expert on the true reward, record it.",
             {
                 "train": Command(
-                    "expert", "Train an expert with TRPO on the true reward, then record it."
-                )
+                    "expert",
+                    "Train an expert on the true reward: TRPO for a built-in task, SAC for any Box "
+                    "of actions.",
+                ),
+                "record": Command(
+                    "expert",
+                    "Record an expert that `ilfo expert train` trained in an environment.",
+                ),
             },
         ),
         "bench": Group(

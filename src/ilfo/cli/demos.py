@@ -82,7 +82,8 @@ class Record:
     """
 
     policy: str
-    """Run directory, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3) or module:function."""
+    """Directory of a run or an expert, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3) or
+    module:function."""
     env: str
     """Id of a Gymnasium environment; package:Id imports the package first."""
     out: Path

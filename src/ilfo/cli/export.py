@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from ilfo.cli.console import say
+from ilfo.experts import directory
 from ilfo.policies import portable
 from ilfo.runs.loading import load_best
 
@@ -25,7 +26,7 @@ class Export:
     """
 
     run_directory: tyro.conf.Positional[Path]
-    """Run directory."""
+    """Run directory, or that of an expert."""
     out: tyro.conf.Positional[Path]
     """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch, extra torch)."""
     seed: int | None = None
@@ -33,13 +34,31 @@ class Export:
 
     def run(self) -> None:
         portable.check_name(self.out)
+        if directory.is_expert(self.run_directory):
+            self._write_expert()
+        else:
+            self._write_seed()
+
+    def _write_expert(self) -> None:
+        if self.seed is not None:
+            raise ValueError(f"{self.run_directory} is that of an expert, which has no --seed")
+        expert = directory.load(self.run_directory)
+        problem = expert.problem
+        arrays = portable.to_arrays(expert.policy, problem.actions, problem.observation_shape)
+        portable.write(arrays, self.out)
+        self._say("the expert")
+
+    def _write_seed(self) -> None:
         agent = load_best(self.run_directory)
         if self.seed is not None and self.seed not in agent.seeds:
             known = ", ".join(map(str, agent.seeds))
             raise ValueError(f"{self.run_directory} has no seed {self.seed}; it has {known}")
         index = agent.best_seed if self.seed is None else agent.seeds.index(self.seed)
         agent.export(self.out, index)
-        say(f"{self.out}: the policy of seed {agent.seeds[index]}; {READERS[self.out.suffix]}")
+        self._say(f"the policy of seed {agent.seeds[index]}")
+
+    def _say(self, what: str) -> None:
+        say(f"{self.out}: {what}; {READERS[self.out.suffix]}")
 
 
 COMMANDS = {"export": Export}

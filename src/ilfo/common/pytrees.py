@@ -19,7 +19,7 @@ def where(condition: Bool[Array, ""], new: Tree, old: Tree) -> Tree:
     return eqx.combine(jax.tree.map(pick, new_arrays, old_arrays), static)
 
 
-def between(old: Tree, new: Tree, share: Float[Array, ""]) -> Tree:
+def between(old: Tree, new: Tree, share: Float[Array, ""] | float) -> Tree:
     """(1 - share) · old + share · new for floating-point arrays; all else is `new`."""
     moved = lambda x, y: x + share * (y - x) if eqx.is_inexact_array(x) else y
     return jax.tree.map(moved, old, new)

@@ -8,8 +8,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ilfo.agents.acting import Predictor
 from ilfo.common.optional import needed_from
+from ilfo.common.seeding import Purpose
 from ilfo.environments.factory import Factory
+from ilfo.experts import directory
 from ilfo.experts.actors import Actor
 from ilfo.runs.loading import load_agent, load_best
 
@@ -17,10 +22,15 @@ from ilfo.runs.loading import load_agent, load_best
 def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
     """Load something that acts, for the environments of `env_factory`.
 
-    `source` is a run directory, an agent's .npz file, ALGORITHM:FILE.zip of Stable-Baselines3, or
-    package.module:function.
+    `source` is the directory of a run or of a trained expert, an agent's .npz file,
+    ALGORITHM:FILE.zip of Stable-Baselines3, or package.module:function.
     """
     path = Path(source)
+    if path.is_dir() and directory.is_expert(path):
+        expert = directory.load(path)
+        predict = Predictor(expert.policy, expert.problem)
+        generator = np.random.default_rng([seed, Purpose.PREDICT])
+        return lambda observation: predict(observation, generator, greedy)
     if path.is_dir():
         return _predicting(load_best(path), greedy)
     if path.suffix == ".npz":
@@ -33,8 +43,8 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
     if colon:
         return _function(source, first, rest)
     raise ValueError(
-        f"policy is {source!r}, but must be a run directory, an agent's .npz, ALGORITHM:FILE.zip "
-        "of Stable-Baselines3 (ppo:expert.zip), or package.module:function"
+        f"policy is {source!r}, but must be the directory of a run or of an expert, an agent's "
+        ".npz, ALGORITHM:FILE.zip of Stable-Baselines3 (ppo:expert.zip), or package.module:function"
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
+from ilfo.policies.squashed import LOG_STD_MAX, LOG_STD_MIN, SquashedMLP
 
 
 class HostPolicy:
@@ -24,12 +25,13 @@ class HostPolicy:
         self._latent: HostPolicy | None = None
         if isinstance(policy, LatentPolicy):
             self._latent, policy = HostPolicy(policy.latent), policy.remap
-        if not isinstance(policy, CategoricalMLP | GaussianMLP):
+        if not isinstance(policy, CategoricalMLP | GaussianMLP | SquashedMLP):
             raise TypeError(
                 f"cannot act with a policy of class {type(policy).__name__}: expected "
-                "CategoricalMLP, GaussianMLP or LatentPolicy"
+                "CategoricalMLP, GaussianMLP, SquashedMLP or LatentPolicy"
             )
         self._discrete = isinstance(policy, CategoricalMLP)
+        self._squashed = isinstance(policy, SquashedMLP)
         layers = policy.network.layers
         self._weights = [np.asarray(layer.weight) for layer in layers]
         self._biases = [np.asarray(layer.bias)[:, None] for layer in layers]
@@ -46,31 +48,39 @@ class HostPolicy:
         return HostPolicy(eqx.combine(jax.tree.map(lambda x: x[None], arrays), static))
 
     def outputs(self, states: np.ndarray) -> np.ndarray:
-        """Logits or means (K, N, ·) for states (K, N, S)."""
+        """Logits or means (K, N, ·) for states (K, N, S); of a squashed Gaussian, the means
+        followed by the logarithms of the standard deviations."""
         if self._latent is not None:
             latent = self._latent.outputs(states)
             chosen = np.eye(latent.shape[-1], dtype=np.float32)[latent.argmax(-1)]
             states = np.concatenate([states, chosen], -1)
         x = (states - self._shift) / self._scale
         for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
-            x = np.tanh(x @ weight + bias)
+            x = x @ weight + bias
+            x = np.maximum(x, 0) if self._squashed else np.tanh(x)
         return x @ self._weights[-1] + self._biases[-1]
 
     def mode(self, states: np.ndarray) -> np.ndarray:
         """The most likely action for each state."""
         out = self.outputs(states)
+        if self._squashed:
+            return np.tanh(np.split(out, 2, axis=-1)[0])
         return out.argmax(-1).astype(np.int32) if self._discrete else out
 
     def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Random actions; `noise` comes from `draw_noise`, one row per state."""
         out = self.outputs(states)
+        if self._squashed:
+            mean, log_std = np.split(out, 2, axis=-1)
+            return np.tanh(mean + np.exp(np.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)) * noise)
         if not self._discrete:
             return out + self._std * noise
         return (out + noise).argmax(-1).astype(np.int32)
 
     def draw_noise(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Gumbel noise for discrete actions, normal noise for continuous ones; (*shape, ·)."""
-        full = (*shape, self._biases[-1].shape[-1])
+        outputs = self._biases[-1].shape[-1]
+        full = (*shape, outputs // 2 if self._squashed else outputs)
         if self._discrete:
             return generator.gumbel(size=full).astype(np.float32)
         return generator.standard_normal(full, dtype=np.float32)

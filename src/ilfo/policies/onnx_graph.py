@@ -36,9 +36,10 @@ class _Graph:
             weight, bias = (arrays[f"{prefix}{kind}_{layer}"] for kind in ("weight", "bias"))
             x = self.node("Gemm", x, self.constant(weight), self.constant(bias))
             layer += 1
+            squashed = f"{prefix}squashed" in arrays
             if f"{prefix}weight_{layer}" not in arrays:
-                return x
-            x = self.node("Tanh", x)
+                return self.node("Tanh", x) if squashed else x
+            x = self.node("Relu" if squashed else "Tanh", x)
 
 
 def to_onnx(arrays: Arrays) -> bytes:

@@ -6,6 +6,8 @@ The arrays, which `reader.py` acts with:
     observation_shape                      as the environment has it
     shift, scale                           of the flattened observation: x = (s - shift)/scale
     weight_0, bias_0, weight_1, ...        x @ weight + bias, with tanh between the layers
+    squashed                               only there if relu is between the layers and tanh after
+                                           the last one
     low, high, shape, like                 of Box actions: from [-1, 1] to the environment's units;
                                            `like` has their dtype
     start                                  of discrete actions: the number of the first one
@@ -23,6 +25,7 @@ from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
 from ilfo.policies.onnx_graph import Arrays, to_onnx
+from ilfo.policies.squashed import SquashedMLP
 from ilfo.storage.atomic import atomic, require_new
 
 
@@ -39,10 +42,10 @@ def to_arrays(
 
 
 def _network(policy: AbstractPolicy) -> dict[str, np.ndarray]:
-    if not isinstance(policy, CategoricalMLP | GaussianMLP):
+    if not isinstance(policy, CategoricalMLP | GaussianMLP | SquashedMLP):
         raise ValueError(
             f"a policy of class {type(policy).__name__} cannot be exported: only CategoricalMLP, "
-            "GaussianMLP and LatentPolicy can"
+            "GaussianMLP, SquashedMLP and LatentPolicy can"
         )
     scales = {"shift": policy.normaliser.shift, "scale": policy.normaliser.scale}
     layers = {
@@ -50,7 +53,16 @@ def _network(policy: AbstractPolicy) -> dict[str, np.ndarray]:
         for number, layer in enumerate(policy.network.layers)
         for kind in ("weight", "bias")
     }
-    return {name: np.asarray(value) for name, value in (scales | layers).items()}
+    arrays = {name: np.asarray(value) for name, value in (scales | layers).items()}
+    return _only_mean(arrays) if isinstance(policy, SquashedMLP) else arrays
+
+
+def _only_mean(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Without the outputs for the standard deviation, which greedy actions do not need."""
+    last = sum(name.startswith("bias_") for name in arrays) - 1
+    half = {f"{kind}_{last}": arrays[f"{kind}_{last}"] for kind in ("weight", "bias")}
+    half = {name: np.split(value, 2, axis=-1)[0].copy() for name, value in half.items()}
+    return arrays | half | {"squashed": np.ones((), bool)}
 
 
 def _units(actions: ActionSpace) -> dict[str, np.ndarray]:

@@ -39,6 +39,7 @@ class Policy:
         while True:
             x = x @ arrays[f"{prefix}weight_{layer}"] + arrays[f"{prefix}bias_{layer}"]
             layer += 1
+            squashed = f"{prefix}squashed" in arrays
             if f"{prefix}weight_{layer}" not in arrays:
-                return x
-            x = np.tanh(x)
+                return np.tanh(x) if squashed else x
+            x = np.maximum(x, 0) if squashed else np.tanh(x)

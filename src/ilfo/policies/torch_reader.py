@@ -49,6 +49,7 @@ class Policy(torch.nn.Module):
             weight = getattr(self, f"{prefix}weight_{layer}")
             x = x @ weight + getattr(self, f"{prefix}bias_{layer}")
             layer += 1
+            squashed = hasattr(self, f"{prefix}squashed")
             if not hasattr(self, f"{prefix}weight_{layer}"):
-                return x
-            x = torch.tanh(x)
+                return torch.tanh(x) if squashed else x
+            x = torch.relu(x) if squashed else torch.tanh(x)

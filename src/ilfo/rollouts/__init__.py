@@ -1,8 +1,9 @@
 """Trajectories of a policy, in the real environment and in a learned model.
 
-`collect.collect` takes a fixed number of environment steps for training, `play` runs whole episodes
-for evaluation, and `World` is a learned environment to imagine trajectories in. `score` compares a
-return with the expert's, and `prediction_errors` a model's predictions with real episodes.
+`collect.collect` takes a fixed number of environment steps for training, `Stream` goes on with the
+steps of one environment, `play` runs whole episodes for evaluation, and `World` is a learned
+environment to imagine trajectories in. `score` compares a return with the expert's, and
+`prediction_errors` a model's predictions with real episodes.
 """
 
 from typing import TYPE_CHECKING
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from ilfo.rollouts.imagine import World
     from ilfo.rollouts.model_error import PredictionError, prediction_errors
     from ilfo.rollouts.scores import random_return, score
+    from ilfo.rollouts.stream import Stream
 
 __all__ = [
     "Episode",
     "PredictionError",
+    "Stream",
     "World",
     "mean_return",
     "play",
@@ -31,6 +34,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "Episode": "episodes",
         "PredictionError": "model_error",
+        "Stream": "stream",
         "World": "imagine",
         "mean_return": "episodes",
         "play": "episodes",

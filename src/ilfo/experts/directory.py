@@ -1,0 +1,178 @@
+"""The directory of an expert that is trained by SAC: a run directory with other contents.
+
+config.json     environment, seed and plan
+metrics.csv     one row per round: returns, and what the updates logged
+timings.csv     seconds of every round
+last.npz        everything that training needs to go on, the replay included
+best.npz        the policy whose smaller return, greedy or stochastic, was the largest so far
+summary.json    its returns in new episodes, written at the end
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+
+from ilfo.agents.problem import Problem, state_problem
+from ilfo.agents.settings import differences
+from ilfo.common.fitting import SGD, Adam
+from ilfo.common.seeding import Purpose
+from ilfo.common.spaces import state_dim
+from ilfo.environments.factory import Factory, factory
+from ilfo.experts.off_policy import OffPolicyPlan, OffPolicyTraining, Spaces, first_state
+from ilfo.planners.sac import SAC
+from ilfo.policies.squashed import SquashedMLP
+from ilfo.runs.checks import check_here
+from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.storage import checkpoint, config
+from ilfo.storage.provenance import commit, source, versions
+
+PARTS = {kind.__name__: kind for kind in (OffPolicyPlan, SAC, Adam, SGD)}
+"""The components that a plan may name."""
+
+
+class Round(NamedTuple):
+    """What a round of training came to."""
+
+    steps: int
+    """Environment steps so far."""
+    greedy_return: float
+    stochastic_return: float
+    seconds: float
+    """Of this round, evaluation and saving included."""
+
+
+class Expert(NamedTuple):
+    """A trained expert, and where it comes from."""
+
+    policy: SquashedMLP
+    name: str
+    """Id of its environment."""
+    environment: Factory
+    seed: int
+    training: dict[str, Any]
+    """Samples, the number of them at the best policy, seconds, plan and learning curve."""
+
+    @property
+    def command(self) -> str:
+        """What trained it."""
+        samples, plan = self.training["samples"], config.from_dict(self.training["plan"], PARTS)
+        changes = differences(plan, OffPolicyPlan())
+        command = f"ilfo expert train {self.name} --seed {self.seed}"
+        command += f" --total-timesteps {samples} --out FOLDER"
+        changed = "".join(f" {name}={value}" for name, value in changes.items())
+        return command + (f" --set{changed}" if changed else "")
+
+    @property
+    def problem(self) -> Problem:
+        """Sizes and spaces of its environment."""
+        return state_problem(self.environment, state_dim(self.environment.observation_space), None)
+
+
+def open_or_create(
+    path: Path, environment: str, plan: OffPolicyPlan, seed: int, machine: Mapping[str, int]
+) -> RunDirectory:
+    """The directory in which to train, new or begun by the same command."""
+    wanted = {"environment": environment, "seed": seed, "plan": config.to_dict(plan)}
+    if not (path / "config.json").exists():
+        made = {"commit": commit(), "source": source(), "versions": versions()}
+        return RunDirectory.create(path, {"kind": "expert"} | wanted | made | {"machine": machine})
+    run = RunDirectory.open(path, write=True)
+    try:
+        _check_expert(run)
+        for name, value in wanted.items():
+            if run.config[name] != value:
+                raise RunError(
+                    f"{path} was begun with the {name} {run.config[name]}, not {value}; give the "
+                    "same to go on, or another --out"
+                )
+        check_here(run, machine)
+    except BaseException:
+        run.close()
+        raise
+    return run
+
+
+def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
+    """Whole rounds, until there are at least so many environment steps; every round is saved."""
+    training = _training(run)
+    if run.path_of("last").exists():
+        training.state, _ = checkpoint.load(run.path_of("last"), training.state)
+    run.remove_rows_after(training.rounds)
+    best = max((_worth(row) for row in run.rows("metrics")), default=float("-inf"))
+    while training.steps < total_timesteps:
+        began = time.perf_counter()
+        log = training.advance()
+        row = {"iteration": training.rounds, "steps": training.steps} | {
+            f"{name}_return": training.evaluate(training.policy, greedy)
+            for name, greedy in (("greedy", True), ("stochastic", False))
+        }
+        logged = {name: log.get(name) for name in ("critic_loss", "value", "entropy")}
+        run.append("metrics", row | logged | {"temperature": log.get("temperature")})
+        if _worth(row) > best:
+            best = _worth(row)
+            checkpoint.save(run.path_of("best"), training.policy, {"steps": training.steps})
+        # saved last: a training killed before that repeats the round, with the same result
+        checkpoint.save(run.path_of("last"), training.state, {"steps": training.steps})
+        seconds = time.perf_counter() - began
+        run.append("timings", {"iteration": training.rounds, "seconds": seconds})
+        yield Round(training.steps, row["greedy_return"], row["stochastic_return"], seconds)
+
+
+def finish(run: RunDirectory) -> dict[str, Any]:
+    """Evaluate the best policy in new episodes, write the summary and return it."""
+    expert, training = load(run.path), _training(run)
+    measured = {
+        f"{name}_return": training.evaluate(expert.policy, greedy, Purpose.CHOOSE)
+        for name, greedy in (("greedy", True), ("stochastic", False))
+    }
+    summary = {"environment": run.config["environment"]} | expert.training | measured
+    run.write_summary(summary)
+    return summary
+
+
+def is_expert(path: Path) -> bool:
+    """Whether this directory is that of an expert rather than of a run."""
+    return RunDirectory.open(path).config.get("kind") == "expert"
+
+
+def load(path: Path) -> Expert:
+    """The best policy so far of a training."""
+    run = RunDirectory.open(path)
+    _check_expert(run)
+    if not run.path_of("best").exists():
+        raise checkpoint.CheckpointError(f"{path} has no checkpoint yet; let a round finish first")
+    name, seed, plan = run.config["environment"], run.config["seed"], _plan(run)
+    env_factory = factory(name)
+    like = eqx.filter_eval_shape(
+        lambda: first_state(plan, Spaces(env_factory), seed).learner.policy
+    )
+    policy, _ = checkpoint.load(run.path_of("best"), like)
+    rows = run.rows("metrics")
+    training = {
+        "samples": rows[-1]["steps"],
+        "best_at": checkpoint.read_meta(run.path_of("best"))["steps"],
+        "seconds": round(sum(row["seconds"] for row in run.rows("timings")), 1),
+        "plan": run.config["plan"],
+        "curve": [[row["steps"], round(row["stochastic_return"], 2)] for row in rows],
+    }
+    return Expert(policy, name, env_factory, seed, training)
+
+
+def _training(run: RunDirectory) -> OffPolicyTraining:
+    return OffPolicyTraining(factory(run.config["environment"]), _plan(run), run.config["seed"])
+
+
+def _plan(run: RunDirectory) -> OffPolicyPlan:
+    return config.from_dict(run.config["plan"], PARTS)
+
+
+def _check_expert(run: RunDirectory) -> None:
+    if run.config.get("kind") != "expert":
+        raise RunError(f"{run.path} holds a run of `ilfo train`, not the training of an expert")
+
+
+def _worth(row: Mapping[str, Any]) -> float:
+    return min(row["greedy_return"], row["stochastic_return"])
