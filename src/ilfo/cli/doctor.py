@@ -6,22 +6,22 @@ from pathlib import Path
 import tyro
 
 from ilfo.cli.console import say
-from ilfo.cli.recordings import stated
+from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.doctor import diagnose
 from ilfo.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
-class Doctor:
+class Doctor(LayoutOptions):
     """Check recordings against an environment, or ask what held a run back."""
 
     run_directory: tyro.conf.Positional[Path | None] = None
     """A run directory, finished or still running; or give --env with --demos."""
     env: str | None = None
     """Gymnasium id of the environment."""
-    demos: Path | None = None
-    """File or folder of recordings."""
+    demos: str | None = None
+    """Recordings: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID."""
     horizon: int | None = None
     """Maximum episode length; by default the environment's own time limit."""
     every: int | None = None
@@ -43,12 +43,13 @@ class Doctor:
             raise ValueError("give a run directory, or both --env and --demos")
         self._check_recordings(self.env, self.demos)
 
-    def _check_recordings(self, env: str, demos: Path) -> None:
+    def _check_recordings(self, env: str, demos: str) -> None:
         every, observe = stated(env, self.horizon, self.every, self.rate, self.observe)
         spec = RunSpec(
             task=None,
             env=env,
-            demos=str(demos),
+            demos=demos,
+            **self.layout(),
             every=every,
             observe=observe,
             horizon=self.horizon,

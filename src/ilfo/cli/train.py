@@ -15,7 +15,7 @@ from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
-from ilfo.cli.recordings import stated
+from ilfo.cli.recordings import LayoutOptions, absolute, stated
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -33,7 +33,7 @@ from ilfo.runs.tensorboard import TensorBoard
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(LayoutOptions):
     """Train a policy on a built-in task or on your own environment."""
 
     method: tyro.conf.Positional[MethodName] = "mobile"
@@ -43,7 +43,8 @@ class Train:
     env: str | None = None
     """Id of a Gymnasium environment; package:Id imports the package first."""
     demos: str | None = None
-    """Demonstrations: an .npz, .csv or .parquet file, or a folder; see `ilfo demos inspect`."""
+    """Demonstrations: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID;
+    see `ilfo demos inspect`."""
     trajectories: int | None = None
     """Number of demonstrations to use, the first ones; by default the task's number, or all."""
     every: int | None = None
@@ -87,7 +88,8 @@ class Train:
             method=self.method,
             task=task,
             env=self.env,
-            demos=_absolute(self.demos),
+            demos=None if self.demos is None else absolute(self.demos),
+            **self.layout(),
             trajectories=self.trajectories,
             every=every,
             observe=observe,
@@ -241,11 +243,6 @@ def _dynamics(name: str | None) -> tuple[str, ...]:
 
 def _tensorboard(out: Path, wanted: bool) -> list[Callback]:
     return [TensorBoard(out / "tensorboard")] if wanted else []
-
-
-def _absolute(path: str | None) -> str | None:
-    """So that a run can be resumed from another working directory."""
-    return None if path is None else str(Path(path).resolve())
 
 
 def show(summary: dict[str, Any], out: Path) -> None:
