@@ -1,9 +1,12 @@
+import os
+import sys
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 
-from ilfo.environments.factory import factory
+from ilfo.environments.factory import factory, located
 from tests.helpers.counting import Counting
 
 
@@ -57,6 +60,83 @@ def test_an_environment_without_a_limit_needs_a_horizon(environment):
     with pytest.raises(ValueError, match=r"no time limit and no horizon .*horizon=\.\.\."):
         factory(environment)
     assert factory(environment, horizon=12).horizon == 12
+
+
+LIMITED = {
+    "function": lambda: gym.wrappers.TimeLimit(PendulumEnv(), 40),
+    "inside": lambda: gym.wrappers.ClipAction(gym.wrappers.TimeLimit(PendulumEnv(), 40)),
+    "strictest": lambda: gym.wrappers.TimeLimit(gym.make("Pendulum-v1", max_episode_steps=40), 90),
+}
+
+
+@pytest.mark.parametrize("way", LIMITED)
+def test_the_limit_of_a_wrapper_is_found(way):
+    env_factory = factory(LIMITED[way])
+    assert env_factory.horizon == length(env_factory.make()) == 40
+    assert factory(LIMITED[way], horizon=12).horizon == 12
+    with pytest.raises(ValueError, match=r"horizon is 50.* stops after 40 .*TimeLimit"):
+        factory(LIMITED[way], horizon=50)
+
+
+def test_the_limit_of_a_wrapper_around_an_instance_is_found():
+    env_factory = factory(gym.wrappers.TimeLimit(gym.make("Pendulum-v1"), 40))
+    assert env_factory.horizon == length(env_factory.make()) == 40
+
+
+MODULE = """
+import gymnasium as gym
+from gymnasium.envs.classic_control import PendulumEnv
+import {sibling}
+
+class Swing(PendulumEnv):
+    pass
+
+def short():
+    return gym.wrappers.TimeLimit(Swing(), {sibling}.LIMIT)
+
+number = 3
+gym.register("{name}/Swing-v0", Swing, max_episode_steps=25)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch, request):
+    """A module in the current folder, of a name that no other test has used."""
+    name = f"swing_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(MODULE.format(name=name, sibling=f"{name}_size"))
+    (tmp_path / f"{name}_size.py").write_text("LIMIT = 35")
+    monkeypatch.setattr("sys.path", [path for path in sys.path if path not in ("", os.getcwd())])
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+@pytest.mark.parametrize("way", ["{0}", "{0}.py", "{1}/{0}.py"])
+def test_environments_of_the_current_folder(module, way, tmp_path):
+    place = way.format(module, tmp_path)
+    by_id = factory(f"{place}:{module}/Swing-v0")
+    assert (by_id.name, by_id.horizon) == (f"{module}/Swing-v0", 25)
+    by_class = factory(f"{place}:Swing", horizon=9)
+    assert (by_class.name, length(by_class.make())) == ("Swing", 9)
+    assert factory(f"{place}:short").horizon == 35
+    for wrong in ("Swung", "number"):
+        with pytest.raises(ValueError, match=f"unknown environment '.*{wrong}'"):
+            factory(f"{place}:{wrong}")
+
+
+def test_a_file_is_found_from_elsewhere_by_its_whole_path(module, tmp_path, monkeypatch):
+    name = located(f"{module}.py:short")
+    monkeypatch.chdir("/")
+    assert factory(name).horizon == 35
+    assert located("package:Id-v0") == "package:Id-v0"
+    with pytest.raises(ValueError, match=r"there is no file .*nowhere\.py"):
+        factory("nowhere.py:short")
+
+
+def test_a_file_does_not_replace_a_module(tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"'numpy' is in use already.*another name"):
+        factory("numpy.py:Swing")
 
 
 def test_a_class_is_a_function_that_makes_one():

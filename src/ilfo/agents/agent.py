@@ -32,6 +32,7 @@ from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.agents.settings import changed
 from ilfo.common.compiling import compiled
+from ilfo.common.devices import devices
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.altered import CLIPS
@@ -129,7 +130,7 @@ class Agent:
         improve = self.method.improve
         self._improve = OverSeeds(
             lambda *args: improve(settings, problem, *args),
-            devices=min(len(seeds), len(jax.devices())),
+            devices=min(len(seeds), len(devices())),
         )
         self._evaluation = EvaluationEnvironments(problem)
         self._generator = np.random.default_rng([seeds[0], Purpose.PREDICT])

@@ -6,6 +6,7 @@ that learning would be in vain, and what is *doubtful*. Neither the looks nor th
 anything that a method learns.
 """
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from ilfo.agents.problem import Observed, Problem
 from ilfo.data.demonstrations import Trajectory
 from ilfo.environments.factory import Factory
+from ilfo.environments.interface import explained
 
 RESETS, RANDOM_STEPS = 20, 200
 """How long the environment is looked at."""
@@ -82,7 +84,7 @@ def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
     environment = factory.make()
     environment.action_space.seed(seed)
     row = lambda observation: np.asarray(observation, np.float32).ravel()
-    try:
+    with contextlib.closing(environment), explained(environment):
         resets = [row(environment.reset(seed=seed + number)[0]) for number in range(RESETS)]
         visited, over = list(resets), False
         for _ in range(RANDOM_STEPS):
@@ -91,8 +93,6 @@ def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
             step = environment.step(environment.action_space.sample())
             visited.append(row(step[0]))
             over = bool(step[2] or step[3])
-    finally:
-        environment.close()
     seen = Sight(np.stack(resets), np.stack(visited))
     if problem.feature_map is None:
         return seen

@@ -97,9 +97,10 @@ class Record:
     """
 
     policy: str
-    """Run directory, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3) or module:function."""
+    """Run directory, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3), module:function or
+    file.py:function."""
     env: str
-    """Id of a Gymnasium environment; package:Id imports the package first."""
+    """Id of a Gymnasium environment, package:Id, package:Class or file.py:Class."""
     out: Path
     """Output file (.npz); must not exist."""
     episodes: int = 50

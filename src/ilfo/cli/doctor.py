@@ -19,7 +19,7 @@ class Doctor(LayoutOptions):
     run_directory: tyro.conf.Positional[Path | None] = None
     """A run directory, finished or still running; or give --env with --demos."""
     env: str | None = None
-    """Gymnasium id of the environment."""
+    """Id of a Gymnasium environment, package:Id, package:Class or file.py:Class."""
     demos: str | None = None
     """Recordings: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID."""
     horizon: int | None = None

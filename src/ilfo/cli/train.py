@@ -16,6 +16,7 @@ from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.recordings import LayoutOptions, absolute, stated
+from ilfo.environments.factory import located
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -41,7 +42,8 @@ class Train(LayoutOptions):
     task: str | None = None
     """Built-in task; cartpole unless --env and --demos are given."""
     env: str | None = None
-    """Id of a Gymnasium environment; package:Id imports the package first."""
+    """Id of a Gymnasium environment; package:Id imports the package first. Also package:Class and
+    file.py:Class, a class or a function that makes one."""
     demos: str | None = None
     """Demonstrations: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID;
     see `ilfo demos inspect`."""
@@ -87,7 +89,7 @@ class Train(LayoutOptions):
         spec = RunSpec(
             method=self.method,
             task=task,
-            env=self.env,
+            env=None if self.env is None else located(self.env),
             demos=None if self.demos is None else absolute(self.demos),
             **self.layout(),
             trajectories=self.trajectories,
@@ -101,7 +103,8 @@ class Train(LayoutOptions):
             changes=(*_dynamics(self.dynamics), *self.set),
             accept_anyway=self.accept_anyway,
         )
-        out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
+        name = task or str(self.env).rpartition(":")[2]
+        out = self.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
         try:
             with Progress(console) as progress:

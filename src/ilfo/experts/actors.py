@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.common.seeding import Purpose, stream_seed
+from ilfo.environments.interface import explained
 from ilfo.rollouts.collect import observe
 from ilfo.rollouts.episodes import Episode
 
@@ -17,14 +18,19 @@ Actor = Callable[[np.ndarray], Any]
 def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) -> Iterator[Episode]:
     """Whole episodes of `act`, each with its own reset seed."""
     for number in range(episodes):
-        observation, _ = environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))
-        states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
-        while not (ends or stops):
-            actions.append(executable(environment.action_space, act(observation)))
-            observation, reward, ends, stops, _ = environment.step(actions[-1])
-            states.append(observe(observation))
-            rewards.append(float(reward))
-        yield Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
+        with explained(environment):
+            yield _episode(environment, act, stream_seed(seed, Purpose.RECORD, number))
+
+
+def _episode(environment: gym.Env, act: Actor, seed: int) -> Episode:
+    observation, _ = environment.reset(seed=seed)
+    states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
+    while not (ends or stops):
+        actions.append(executable(environment.action_space, act(observation)))
+        observation, reward, ends, stops, _ = environment.step(actions[-1])
+        states.append(observe(observation))
+        rewards.append(float(reward))
+    return Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
 
 
 def executable(space: gym.Space, action: Any) -> Any:

@@ -1,13 +1,11 @@
 """Policies to record demonstrations of: ilfo agents, Stable-Baselines3 models and functions."""
 
-import importlib
 import json
-import os
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
+from ilfo.common.importing import import_named
 from ilfo.common.optional import needed_from
 from ilfo.environments.factory import Factory
 from ilfo.experts.actors import Actor
@@ -18,7 +16,7 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
     """Load something that acts, for the environments of `env_factory`.
 
     `source` is a run directory, an agent's .npz file, ALGORITHM:FILE.zip of Stable-Baselines3, or
-    package.module:function.
+    package.module:function, or file.py:function.
     """
     path = Path(source)
     if path.is_dir():
@@ -34,19 +32,16 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
         return _function(source, first, rest)
     raise ValueError(
         f"policy is {source!r}, but must be a run directory, an agent's .npz, ALGORITHM:FILE.zip "
-        "of Stable-Baselines3 (ppo:expert.zip), or package.module:function"
+        "of Stable-Baselines3 (ppo:expert.zip), package.module:function or file.py:function"
     )
 
 
 def _function(source: str, module: str, name: str) -> Actor:
-    """A function of an importable module; the current folder is searched too."""
-    sys.path.insert(0, os.getcwd())
+    """A function of a module or of a file; the current folder is searched too."""
     try:
-        function = getattr(importlib.import_module(module), name)
+        function = getattr(import_named(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"there is no function {source}: {error}") from error
-    finally:
-        sys.path.remove(os.getcwd())
     if not callable(function):
         raise ValueError(f"{source} is a {type(function).__name__}, not a function")
     return function

@@ -37,7 +37,7 @@ class RunSpec:
     task: str | None = "cartpole"
     """Name of a task, or None for an environment of your own."""
     env: str | None = None
-    """Gymnasium id, if there is no task."""
+    """Gymnasium id, `package:Id`, `package:Class` or `file.py:Class`, if there is no task."""
     demos: str | None = None
     """File or folder of demonstrations, or `minari:ID`; None for those bundled with the task."""
     trajectories: int | None = None
