@@ -26,6 +26,7 @@ from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, check_rendering, film
 from ilfo.runs import machine
+from ilfo.runs.checks import changes, warning_of
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
@@ -129,7 +130,7 @@ class Train(LayoutOptions):
 class Resume:
     """Resume a run that was stopped.
 
-    The result is the same as without the stop.
+    The result is the same as without the stop, unless --anyway accepts another machine.
     """
 
     run_directory: tyro.conf.Positional[Path]
@@ -138,15 +139,24 @@ class Resume:
     """New total of environment steps per seed; by default the run's own."""
     devices: int | None = None
     """Must equal the --devices of the run; one per core by default."""
+    anyway: bool = False
+    """Resume with other cores, devices, versions or code, too: numbers differ from those of an
+    uninterrupted run, first in the last bits, and config and summary say so."""
     tensorboard: bool = False
     """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
 
     def run(self) -> None:
         here = machine.set_up(self.devices)
+        if self.anyway:
+            differing = changes(RunDirectory.open(self.run_directory), here)
+            if differing:
+                say(warning_of(differing))
         with Progress(console) as progress:
             progress.doing("reading the run")
             watching = [progress, *_tensorboard(self.run_directory, self.tensorboard)]
-            summary = resume(self.run_directory, here, watching, self.total_timesteps)
+            summary = resume(
+                self.run_directory, here, watching, self.total_timesteps, anyway=self.anyway
+            )
         show(summary, self.run_directory)
 
 
