@@ -8,6 +8,9 @@ from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 
 from ilfo.environments.factory import factory, located
 from tests.helpers.counting import Counting
+from tests.helpers.environments import Goal
+
+SEEN = np.zeros(4)
 
 
 def length(environment):
@@ -156,6 +159,32 @@ def test_copies_are_independent_and_carry_the_spaces():
     second.reset(seed=0)
     first.step(1)
     assert not np.array_equal(first.unwrapped.state, second.unwrapped.state)
+
+
+def test_dicts_are_flattened_and_their_names_kept():
+    env_factory = factory(Goal, horizon=20)
+    assert env_factory.horizon == 20
+    assert env_factory.name == "Goal"
+    assert env_factory.observation_space.shape == (6,)
+    assert env_factory.names == (
+        *("achieved_goal.0", "achieved_goal.1", "desired_goal.0", "desired_goal.1"),
+        *("observation.0", "observation.1"),
+    )
+    seen, _ = env_factory.make().reset(seed=3)
+    own, _ = Goal().reset(seed=3)
+    np.testing.assert_array_equal(seen, env_factory.flat(own))
+    np.testing.assert_array_equal(seen[2:4], own["desired_goal"])
+
+
+def test_vectors_are_left_as_they_are():
+    env_factory = factory("CartPole-v1")
+    assert (env_factory.names, env_factory.own_observations) == (None, None)
+    assert not isinstance(env_factory.make(), gym.wrappers.FlattenObservation)
+    assert env_factory.flat(SEEN) is SEEN
+    # the user has flattened it: names are known, and its own observations are vectors
+    flat = factory(lambda: gym.wrappers.FlattenObservation(Goal()), horizon=5)
+    assert flat.names == factory(Goal, horizon=5).names
+    assert flat.own_observations is None
 
 
 def test_copies_of_an_instance_keep_its_arguments():

@@ -50,7 +50,8 @@ class Agent:
     **Arguments**
 
     - `environment`: a Gymnasium id, an environment made by `gymnasium.make`, or a function that
-      makes one; with Box observations and Box or Discrete actions.
+      makes one; with observations that are a Box, or a Dict or Tuple of Boxes, and actions that
+      are a bounded Box, Discrete, MultiDiscrete or MultiBinary.
     - `demonstrations`: recorded trajectories, see `ilfo.Demonstrations`.
     - `settings`: hyper-parameters, or what differs from the default ones, by name:
       `{"planner": "PPO", "planner.clip": 0.1}`.
@@ -352,11 +353,18 @@ class Agent:
     ) -> tuple[np.ndarray, Any]:
         """An action for one observation, or one for each of a batch; `state` passes through.
 
-        The signature is Stable-Baselines3's.
+        A Dict or Tuple of an environment that the agent knows is flattened, one at a time. The
+        signature is Stable-Baselines3's.
         """
+        if isinstance(observation, Mapping) or self._is_tuple(observation):
+            observation = self.factory.flat(observation)
         if self._predictor is None or self._predictor[0] is not self.state:
             self._predictor = (self.state, Predictor(self.policy(), self.problem))
         return self._predictor[1](observation, self._generator, deterministic), state
+
+    def _is_tuple(self, observation: Any) -> bool:
+        own = None if self._factory is None else self._factory.own_observations
+        return isinstance(own, gym.spaces.Tuple) and isinstance(observation, tuple)
 
     def play(
         self,

@@ -29,8 +29,8 @@ class Doctor(LayoutOptions):
     rate: str | None = None
     """In place of --every: frames per second of the recordings, e.g. 25Hz."""
     observe: tuple[str, ...] = ()
-    """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
-    default what the file says, or all."""
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
+    part of a Dict such as achieved_goal; by default what the file says, or all."""
 
     def run(self) -> None:
         if self.run_directory is not None:

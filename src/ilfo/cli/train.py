@@ -55,8 +55,8 @@ class Train(LayoutOptions):
     rate: str | None = None
     """In place of --every: frames per second of the recordings, e.g. 25Hz."""
     observe: tuple[str, ...] = ()
-    """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
-    default what the file says, or all."""
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
+    part of a Dict such as achieved_goal; by default what the file says, or all."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 
+from ilfo.common.flattening import is_composite, names
 from ilfo.common.importing import FILE, import_named
 
 Environment: TypeAlias = str | gym.Env | Callable[[], gym.Env]
@@ -30,6 +31,16 @@ class Factory:
     """Time limit of an episode, in steps."""
     observation_space: gym.Space
     action_space: gym.Space
+    own_observations: gym.Space | None = None
+    """The environment's own Dict or Tuple of observations, where copies flatten it."""
+    names: tuple[str, ...] | None = None
+    """Names of the dimensions of a flattened observation; None where it was always a vector."""
+
+    def flat(self, observation: Any) -> Any:
+        """An observation of the environment as its copies have it: flattened, where they do so."""
+        if self.own_observations is None:
+            return observation
+        return gym.spaces.flatten(self.own_observations, observation)
 
     def make_many(self, count: int) -> list[gym.Env]:
         """Makes `count` copies."""
@@ -45,7 +56,7 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
         raise ValueError(f"horizon is {horizon}, but must be a positive number of steps")
     if isinstance(environment, str):
         environment = _named(environment)
-    make = _maker(environment, horizon)
+    make = _flattening(_maker(environment, horizon))
     sample = make()
     own = time_limit(sample)
     name = sample.spec.id if sample.spec else type(sample.unwrapped).__name__
@@ -55,9 +66,44 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
             f"{name} has no time limit and no horizon was given; set the maximum number of steps "
             "of an episode (horizon=..., or --horizon on the command line)"
         )
-    spaces = sample.observation_space, sample.action_space
+    spaces = sample.observation_space, sample.action_space, own_observations(sample)
+    flattened = flattened_space(sample)
     sample.close()
-    return Factory(make, name, limit, *spaces)
+    return Factory(make, name, limit, *spaces, None if flattened is None else names(flattened))
+
+
+class Flattened(gym.wrappers.FlattenObservation):
+    """Gymnasium's wrapper, put around an environment here rather than by the user."""
+
+
+def _flattening(make: Callable[..., gym.Env]) -> Callable[..., gym.Env]:
+    """Makes environments whose observations are vectors, where they were Dicts or Tuples."""
+
+    def made(**kwargs: Any) -> gym.Env:
+        environment = make(**kwargs)
+        if not is_composite(environment.observation_space):
+            return environment
+        return Flattened(environment)
+
+    return made
+
+
+def own_observations(environment: gym.Env) -> gym.Space | None:
+    """The Dict or Tuple of observations that a copy flattens; None if it flattens none."""
+    return environment.env.observation_space if isinstance(environment, Flattened) else None
+
+
+def flattened_space(environment: gym.Env) -> gym.Space | None:
+    """The Dict or Tuple whose parts the dimensions of the observations are, whoever flattened it;
+    None where they are something else."""
+    while isinstance(environment, gym.Wrapper):
+        if isinstance(environment, gym.wrappers.FlattenObservation):
+            inner = environment.env.observation_space
+            return inner if is_composite(inner) else None
+        if isinstance(environment, gym.ObservationWrapper):
+            return None
+        environment = environment.env
+    return None
 
 
 def time_limit(environment: gym.Env) -> int | None:

@@ -20,14 +20,14 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
     """
     path = Path(source)
     if path.is_dir():
-        return _predicting(load_best(path), greedy)
+        return _predicting(load_best(path), env_factory, greedy)
     if path.suffix == ".npz":
-        return _predicting(load_agent(path), greedy)
+        return _predicting(load_agent(path), env_factory, greedy)
     first, colon, rest = source.partition(":")
     if colon and rest.endswith(".zip"):
         model = load_sb3(first, Path(rest), env_factory)
         model.set_random_seed(seed)
-        return _predicting(model, greedy)
+        return _predicting(model, env_factory, greedy)
     if colon:
         return _function(source, first, rest)
     raise ValueError(
@@ -47,8 +47,9 @@ def _function(source: str, module: str, name: str) -> Actor:
     return function
 
 
-def _predicting(agent: Any, greedy: bool) -> Actor:
-    return lambda observation: agent.predict(observation, deterministic=greedy)[0]
+def _predicting(agent: Any, env_factory: Factory, greedy: bool) -> Actor:
+    flat = env_factory.flat
+    return lambda observation: agent.predict(flat(observation), deterministic=greedy)[0]
 
 
 def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.latent import LatentPolicy
-from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
+from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
 
 
 class HostPolicy:
@@ -24,12 +24,13 @@ class HostPolicy:
         self._latent: HostPolicy | None = None
         if isinstance(policy, LatentPolicy):
             self._latent, policy = HostPolicy(policy.latent), policy.remap
-        if not isinstance(policy, CategoricalMLP | GaussianMLP):
+        if not isinstance(policy, CategoricalMLP | MultiCategoricalMLP | GaussianMLP):
             raise TypeError(
                 f"cannot act with a policy of class {type(policy).__name__}: expected "
-                "CategoricalMLP, GaussianMLP or LatentPolicy"
+                "CategoricalMLP, MultiCategoricalMLP, GaussianMLP or LatentPolicy"
             )
-        self._discrete = isinstance(policy, CategoricalMLP)
+        self._discrete = not isinstance(policy, GaussianMLP)
+        self._counts = policy.counts if isinstance(policy, MultiCategoricalMLP) else None
         layers = policy.network.layers
         self._weights = [np.asarray(layer.weight) for layer in layers]
         self._biases = [np.asarray(layer.bias)[:, None] for layer in layers]
@@ -59,14 +60,20 @@ class HostPolicy:
     def mode(self, states: np.ndarray) -> np.ndarray:
         """The most likely action for each state."""
         out = self.outputs(states)
-        return out.argmax(-1).astype(np.int32) if self._discrete else out
+        return self._likeliest(out) if self._discrete else out
 
     def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Random actions; `noise` comes from `draw_noise`, one row per state."""
         out = self.outputs(states)
         if not self._discrete:
             return out + self._std * noise
-        return (out + noise).argmax(-1).astype(np.int32)
+        return self._likeliest(out + noise)
+
+    def _likeliest(self, logits: np.ndarray) -> np.ndarray:
+        if self._counts is None:
+            return logits.argmax(-1).astype(np.int32)
+        entries = np.split(logits, np.cumsum(self._counts)[:-1], axis=-1)
+        return np.stack([entry.argmax(-1) for entry in entries], -1).astype(np.int32)
 
     def draw_noise(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Gumbel noise for discrete actions, normal noise for continuous ones; (*shape, ·)."""
