@@ -421,7 +421,10 @@ ENDLESS = lambda: Spaces(FLAT, DISCRETE)
         ("Pendulum-v1", "demonstrated states have 4 .* Pendulum-v1 have 3.*pass .* as feature_map"),
         (lambda: Spaces(DISCRETE, DISCRETE), r"observation space is Discrete\(2\), but only Box"),
         (lambda: Spaces(FLAT, gym.spaces.Box(-np.inf, np.inf, (1,))), "unbounded.*RescaleAction"),
-        (lambda: Spaces(FLAT, gym.spaces.MultiBinary(2)), "action space is MultiBinary"),
+        (
+            lambda: Spaces(FLAT, gym.spaces.Text(2)),
+            r"action space is Text\(1, 2.*, but only Box, Disc",
+        ),
         ("NoSuchGame-v0", "unknown environment 'NoSuchGame-v0'"),
         ("no_such_package:Game-v0", "unknown environment 'no_such_package:Game-v0'.*no_such_pack"),
         (3, "environment is 3, but must be an id"),

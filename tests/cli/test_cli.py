@@ -196,6 +196,19 @@ def test_resuming_with_more(trained_by_command, capsys):
     assert "iteration 6" in capsys.readouterr().out
 
 
+def test_resuming_elsewhere_says_so(finished_run, tmp_path, monkeypatch, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(finished_run, run)
+    monkeypatch.setattr(machine, "set_up", lambda *_: {"threads": 2, "devices": 1})
+    with pytest.raises(SystemExit):
+        main(["resume", str(run)])
+    assert "--anyway" in capsys.readouterr().err
+    main(["resume", str(run), "--anyway"])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("resumed with threads 2 (before 1): from there on numbers differ")
+    assert any(line.startswith("after iteration 5 resumed with threads 2") for line in others)
+
+
 def test_evaluating(finished_run, capsys):
     before = {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()}
     main(["evaluate", str(finished_run), "--episodes", "3"])

@@ -63,6 +63,44 @@ def test_discrete_actions_enter_a_network_as_one_hot_vectors():
 
 
 @pytest.mark.parametrize(
+    "space",
+    [
+        gym.spaces.MultiDiscrete([3, 2], start=[-1, 4]),
+        gym.spaces.MultiDiscrete([[3, 2], [4, 1]], dtype=np.int32),
+        gym.spaces.MultiBinary(3),
+        gym.spaces.MultiBinary((2, 2)),
+    ],
+)
+def test_vectors_of_discrete_actions_go_to_the_environment_and_back(space):
+    actions = action_space(space)
+    space.seed(0)
+    taken = np.stack([space.sample() for _ in range(50)])
+    drawn = actions.from_environment(taken)
+    assert (drawn.dtype, drawn.shape) == (np.int32, (50, len(actions.counts)))
+    assert drawn.min() == 0
+    assert (drawn < np.asarray(actions.counts)).all()
+    assert (actions.zero().shape, actions.zero().dtype) == (drawn.shape[1:], drawn.dtype)
+    sent = actions.to_environment(drawn)
+    np.testing.assert_array_equal(sent, taken)
+    assert all(space.contains(action) for action in sent)
+
+
+def test_vectors_of_discrete_actions_enter_a_network_as_one_hot_vectors():
+    actions = action_space(gym.spaces.MultiDiscrete([3, 2], start=[-1, 4]))
+    assert actions.encoded_dim == 5
+    encoded = actions.encode(jnp.array([[2, 0], [0, 1]]))
+    np.testing.assert_array_equal(encoded, [[0, 0, 1, 1, 0], [1, 0, 0, 0, 1]])
+    np.testing.assert_array_equal(actions.encode(jnp.array([2, 0])), encoded[0])
+
+
+@pytest.mark.parametrize("taken", [[[0, 3]], [[2, 4]], [[0.5, 4]], [[0]], [[np.nan, 4]]])
+def test_vectors_that_are_outside_the_space_are_refused(taken):
+    actions = action_space(gym.spaces.MultiDiscrete([3, 2], start=[-1, 4]))
+    with pytest.raises(ValueError, match=r"2 whole numbers per step, from \[-1, 4\] to \[1, 5\]"):
+        actions.from_environment(np.array(taken))
+
+
+@pytest.mark.parametrize(
     ("low", "high"), [(-np.inf, np.inf), (-1.0, np.inf), ([-1.0, -np.inf], [1.0, 1.0])]
 )
 def test_an_unbounded_box_is_refused(low, high):
@@ -76,13 +114,14 @@ def test_an_unbounded_box_is_refused(low, high):
 @pytest.mark.parametrize(
     "space",
     [
-        gym.spaces.MultiDiscrete([2, 3]),
-        gym.spaces.MultiBinary(2),
+        gym.spaces.Text(2),
+        gym.spaces.Tuple([gym.spaces.Discrete(2)]),
         gym.spaces.Dict({"a": gym.spaces.Discrete(2)}),
     ],
 )
 def test_other_action_spaces_are_refused(space):
-    with pytest.raises(ValueError, match="only Box and Discrete are supported") as raised:
+    supported = "only Box, Discrete, MultiDiscrete and MultiBinary are supported"
+    with pytest.raises(ValueError, match=supported) as raised:
         action_space(space)
     assert str(space) in str(raised.value)
 

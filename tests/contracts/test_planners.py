@@ -105,7 +105,7 @@ def test_invalid_steps_have_no_influence(case: Case) -> None:
     def spoil(x, garbage):
         return jnp.where(valid.reshape(*valid.shape, *[1] * (x.ndim - 2)), x, garbage)
 
-    discrete = case.kind == "categorical"
+    discrete = case.kind != "gaussian"
     spoilt = rollout._replace(
         state=spoil(rollout.state, 1e3),
         next_state=spoil(rollout.next_state, -1e3),
@@ -148,6 +148,8 @@ def test_the_dear_action_becomes_rarer(case: Case) -> None:
         distribution = jax.vmap(policy.distribution)(case.batch.rollout.state[2])
         if case.kind == "gaussian":
             return distribution.mean[:, 0].mean()
+        if case.kind == "multicategorical":
+            return (jax.nn.softmax(distribution.logits[:, :3]) @ jnp.arange(3.0)).mean()
         return jax.nn.softmax(distribution.logits)[:, 0].mean()
 
     assert cost(case.updated.policy) < cost(case.state.policy) - 0.01

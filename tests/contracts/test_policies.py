@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
+from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian, MultiCategorical
 from ilfo.policies.host import HostPolicy
 from ilfo.policies.mlp import MLPPolicy
 from ilfo.policies.squashed import SquashedGaussian
@@ -28,6 +28,10 @@ DISTRIBUTIONS = {
     "squashed": (
         SquashedGaussian(jnp.array([0.3, -0.6]), jnp.array([-0.8, -0.4])),
         SquashedGaussian(jnp.array([0.0, 0.2]), jnp.array([-0.5, -0.6])),
+    ),
+    "multicategorical": (
+        MultiCategorical(jnp.array([0.3, -1.0, 1.2, 0.5, -0.5]), (3, 2)),
+        MultiCategorical(jnp.array([1.0, 0.0, 0.0, -0.2, 0.4]), (3, 2)),
     ),
 }
 
@@ -99,7 +103,8 @@ def test_shapes_and_dtypes(kind: str, policy: AbstractPolicy) -> None:
         noise = eqx.filter_eval_shape(noise_for, policy, *shape)
         assert (noise.shape, noise.dtype) == ((*shape, width), jnp.float32)
     said = eqx.filter_eval_shape(act, policy, STATES[0], jnp.zeros(width))
-    shape, dtype = ((), jnp.int32) if kind == "categorical" else ((2,), jnp.float32)
+    shape = () if kind == "categorical" else (2,)
+    dtype = jnp.int32 if "categorical" in kind else jnp.float32
     for name in ("action", "mode"):
         assert (said[name].shape, said[name].dtype) == (shape, dtype)
     for name in ("log_prob", "kl", "entropy"):
@@ -158,6 +163,9 @@ def cells(kind: str, distribution):
     density = lambda actions: np.exp(log_probs(distribution, actions))
     if kind == "categorical":
         return density(jnp.arange(3)), lambda actions: np.asarray(actions)
+    if kind == "multicategorical":
+        pairs = jnp.stack(jnp.meshgrid(jnp.arange(3), jnp.arange(2), indexing="ij"), -1)
+        return density(pairs.reshape(-1, 2)), lambda actions: np.asarray(actions) @ [2, 1]
     side, fine = 6, 12
     low, high = (-1.0, 1.0) if kind == "squashed" else (-3.0, 3.0)
     step = (high - low) / (side * fine)
@@ -198,6 +206,7 @@ def test_sampling_frequencies_match_log_prob(kind: str) -> None:
 def test_log_prob_integrates_to_one(kind: str) -> None:
     inside = {
         "categorical": DISTRIBUTIONS["categorical"][0],
+        "multicategorical": DISTRIBUTIONS["multicategorical"][0],
         "gaussian": Gaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.5, 0.6]))),
         "squashed": SquashedGaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.3, 0.4]))),
     }
@@ -235,6 +244,16 @@ def test_categorical_by_hand() -> None:
     assert p.entropy() == pytest.approx(1.5 * math.log(2), rel=1e-5)
     assert p.kl(q) == pytest.approx(0.25 * math.log(2), rel=1e-5)
     assert Categorical(jnp.zeros(4)).entropy() == pytest.approx(math.log(4), rel=1e-6)
+
+
+def test_multicategorical_by_hand() -> None:
+    p = MultiCategorical(jnp.log(jnp.array([0.5, 0.25, 0.25, 0.75, 0.25])), (3, 2))
+    q = MultiCategorical(jnp.log(jnp.array([0.25, 0.25, 0.5, 0.75, 0.25])), (3, 2))
+    assert p.log_prob(jnp.array([1, 0])) == pytest.approx(math.log(0.25 * 0.75), rel=1e-5)
+    assert p.mode().tolist() == [0, 0]
+    assert p.kl(q) == pytest.approx(0.25 * math.log(2), rel=1e-5)
+    coins = MultiCategorical(jnp.zeros(6), (2, 2, 2))
+    assert coins.entropy() == pytest.approx(3 * math.log(2), rel=1e-6)
 
 
 def test_gaussian_by_hand() -> None:
@@ -286,6 +305,7 @@ def test_host_policy_equals_policy(
     host, states, noise = HostPolicy(seeds), np.asarray(states), np.asarray(noise)
     output = {
         "categorical": lambda p: p.logits,
+        "multicategorical": lambda p: p.logits,
         "gaussian": lambda p: p.mean,
         "squashed": lambda p: jnp.concatenate([p.mean, p.log_std], axis=-1),
     }[kind]

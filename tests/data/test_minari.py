@@ -1,5 +1,6 @@
 import json
 import sys
+from types import SimpleNamespace
 
 import gymnasium as gym
 import h5py
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from minari.data_collector import EpisodeBuffer
 
 from ilfo.data.demonstrations import DemonstrationError, Demonstrations
+from ilfo.data.minari import _check_spaces
 from tests.data.test_demonstrations import assert_same, example
 
 # Minari asks for an author and the like; these datasets are for nobody else.
@@ -146,13 +148,49 @@ def test_misleading_episodes_are_refused_by_index(changes, complaint):
         Demonstrations.from_minari(dataset)
 
 
+COLOUR = gym.spaces.Discrete(3)
+COMPOSITE = {
+    "dict": (
+        gym.spaces.Dict({"goal": BOX, "colour": COLOUR}),
+        {"goal": np.arange(8, dtype=np.float32).reshape(4, 2), "colour": np.array([2, 0, 1, 2])},
+        ["colour.0", "colour.1", "colour.2", "goal.0", "goal.1"],
+    ),
+    "tuple": (
+        gym.spaces.Tuple([BOX, gym.spaces.Dict({"x": gym.spaces.Box(-9, 9, (1,))})]),
+        (np.ones((4, 2), np.float32), {"x": np.arange(4, dtype=np.float32)[:, None]}),
+        ["item_0.0", "item_0.1", "item_1.x"],
+    ),
+}
+
+
+def at(step, observations):
+    """The observation of one step, from those of all steps."""
+    if isinstance(observations, dict):
+        return {name: at(step, part) for name, part in observations.items()}
+    if isinstance(observations, tuple):
+        return tuple(at(step, part) for part in observations)
+    return observations[step]
+
+
+@pytest.mark.parametrize("kind", COMPOSITE)
+def test_dicts_and_tuples_are_flattened_as_gymnasium_does(kind):
+    space, observations, names = COMPOSITE[kind]
+    create(episode(observations=observations), observations=space)
+    demos = Demonstrations.load(f"minari:{ID}")
+    (loaded,) = demos
+    expected = [gym.spaces.flatten(space, at(step, observations)) for step in range(4)]
+    np.testing.assert_array_equal(loaded.states, expected)
+    assert list(demos.names) == names
+
+
 def test_observations_that_are_no_vectors_are_refused():
-    dataset = create(
-        episode(observations={"a": np.zeros((4, 2), np.float32)}),
-        observations=gym.spaces.Dict({"a": BOX}),
+    texts = gym.spaces.Dict({"a": BOX, "said": gym.spaces.Sequence(BOX)})
+    dataset = create(episode())
+    storage = SimpleNamespace(
+        FORMAT="hdf5", observation_space=texts, action_space=dataset.action_space
     )
-    with pytest.raises(DemonstrationError, match=r"its observations are Dict.*from_arrays"):
-        Demonstrations.from_minari(dataset)
+    with pytest.raises(ValueError, match=r"its observations are Dict.*from_arrays"):
+        _check_spaces(storage, actions=False)
 
 
 def test_a_damaged_file_is_refused(folder):

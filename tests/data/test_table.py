@@ -132,6 +132,35 @@ def test_how_episodes_end_comes_from_the_column_or_is_said():
         Demonstrations.from_table(small(), terminal=False)
 
 
+def test_a_table_without_episodes_is_one(write):
+    (whole,) = Demonstrations.load(write(small(episode=None, terminal=[0, 0, 0, 0, 0, 1])))
+    assert (whole.states[:, 0].tolist(), whole.terminal) == ([0, 1, 2, 3, 4, 5], True)
+
+
+def test_columns_under_other_names(write):
+    table = small(episode=None, terminal=None)
+    table |= {"run": ["01", "01", "01", "1", "1", "1"], "done": [0, 0, 1, 0, 0, 0]}
+    named = Demonstrations.load(write(table), episode="run", terminal="done")
+    assert states(named) == [[0, 1, 2], [3, 4, 5]]
+    assert [t.terminal for t in named] == [True, False]
+    assert named.names == ("x",)
+    for wrong in ({"episode": "ran", "terminal": False}, {"episode": "run", "terminal": "over"}):
+        with pytest.raises(DemonstrationError, match=r"no column '(ran|over)', only \['x'"):
+            Demonstrations.load(write(table), **wrong)
+
+
+def test_a_folder_of_tables_is_read_in_the_order_of_the_names(tmp_path):
+    for name, first in (("b", 5.0), ("a", 1.0)):
+        write_csv(tmp_path / f"{name}.csv", {"x": [first, first + 1]})
+    assert states(Demonstrations.load(tmp_path, terminal=False)) == [[1, 2], [5, 6]]
+    write_csv(tmp_path / "c.csv", {"y": [0, 1]})
+    with pytest.raises(DemonstrationError, match="different dimensions of the state"):
+        Demonstrations.load(tmp_path, terminal=False)
+    (tmp_path / "d.npz").touch()
+    with pytest.raises(DemonstrationError, match=r"one kind.*found: \.csv and \.npz"):
+        Demonstrations.load(tmp_path, terminal=False)
+
+
 def test_the_terminal_column_may_be_filled_in_the_last_rows_alone(write):
     for ending in ([None, None, True, None, None, False], [None, None, 1, None, None, 0]):
         path = write(small(terminal=ending))
@@ -149,7 +178,8 @@ def test_a_step_column_is_no_dimension_but_finds_missing_rows(write):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"episode": None}, "no column 'episode'"),
+        ({"episode": None}, "trajectory 0: terminal is true at step 2, but the episode has 5"),
+        ({"episode": None, "terminal": [0] * 6, "step": [0, 1, 2, 0, 1, 2]}, "step goes from 2"),
         (
             {"episode": ["a", "a", "b", "b", "a", "a"]},
             "trajectory 2: row 4 belongs to episode 'a', which already",
@@ -181,7 +211,7 @@ def test_tables_that_would_mislead_are_refused(write, changes, complaint):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "no column 'episode'"),
+        ("", "no columns"),
         ("episode,terminal,x\n", "no rows"),
         ("episode,terminal,x\n0,0,1\n0,0\n", "line 3 has 2 fields, but the header has 3"),
         ("episode,terminal,x\n0,0,1\n0,0,1,2\n", "line 3 has 4 fields"),
@@ -269,7 +299,7 @@ def test_any_columns_are_kept_or_refused_with_a_reason(table, actions):
         named = re.search(r"column|row|trajectory \d: |trajectories", str(error))
         assert named
         return
-    assert demos.states_count == len(table["episode"])
+    assert {demos.states_count} == {len(table[name]) for name in demos.names}
 
 
 @settings(max_examples=300, deadline=None)

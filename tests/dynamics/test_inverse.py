@@ -8,9 +8,9 @@ import pytest
 
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Adam, Passes
-from ilfo.common.spaces import BoxActions, DiscreteActions
+from ilfo.common.spaces import BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.common.types import Transition
-from ilfo.dynamics.inverse import HELD_OUT, InverseDynamics, accuracy
+from ilfo.dynamics.inverse import HELD_OUT, InverseDynamics, InverseEnsemble, accuracy
 
 BOX = BoxActions((-1.0, -2.0), (1.0, 2.0), (2,))
 SPEC = InverseDynamics(width=32, optimiser=Adam(3e-3), plan=Passes(passes=40, batch_size=64))
@@ -26,6 +26,8 @@ def filled(actions, effect, count=1500) -> Buffer:
     states = jax.random.normal(state_key, (count, 2))
     if isinstance(actions, DiscreteActions):
         taken = jax.random.randint(action_key, (count,), 0, actions.count)
+    elif isinstance(actions, MultiDiscreteActions):
+        taken = jax.random.randint(action_key, (count, 2), 0, jnp.array(actions.counts))
     else:
         taken = jax.random.uniform(action_key, (count, 2), minval=-1.0)
     pushes = jax.vmap(lambda a: effect(actions.encode(a)))(taken)
@@ -85,6 +87,26 @@ def test_discrete_actions_with_the_same_effect_share_the_confidence():
     assert state.model.confidence(origin, pushes[2]) > 0.95
     probabilities = jax.nn.softmax(state.model.distribution(origin, pushes[0]).logits)
     np.testing.assert_allclose(probabilities, [0.5, 0.5, 0.0], atol=0.2)
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_every_entry_of_a_vector_of_discrete_actions_is_recovered(ensemble):
+    actions = MultiDiscreteActions((3, 2), (0, 0), (2,))
+    pushes = jnp.array([[0.5, 0.0], [0.0, 0.0], [-0.5, 0.0], [0.0, 0.3], [0.0, -0.3]])
+    buffer = filled(actions, lambda one_hots: one_hots @ pushes, 600)
+    taken = jnp.array([[a, b] for a in range(3) for b in range(2)])
+    states = jax.random.normal(jax.random.key(5), (6, 2))
+    reached = states @ A.T + jax.vmap(actions.encode)(taken) @ pushes
+    if ensemble:
+        _, model, log = fitted(actions, buffer, InverseEnsemble(SPEC, members=2))
+    else:
+        state, log = fitted(actions, buffer)
+        model = state.model
+        assert mean_confidence(model, buffer) > 0.95
+    assert log["inverse_accuracy"] > 0.95
+    np.testing.assert_array_equal(jax.vmap(model.infer)(states, reached), taken)
+    entries = model.distribution(states[0], reached[0]).entries
+    assert [float(jax.nn.softmax(entry.logits).sum()) for entry in entries] == pytest.approx([1, 1])
 
 
 def test_what_is_held_out_is_never_trained_on():

@@ -3,7 +3,9 @@
 import gymnasium as gym
 import pytest
 
+from ilfo.environments.factory import factory
 from ilfo.environments.observing import control_step, dimensions, steps_per_frame
+from tests.helpers.environments import Goal
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +51,17 @@ def test_the_papers_hopper_has_its_positions_where_it_says():
     observation, _ = environment.reset(seed=0)
     places = list(dimensions(("positions",), environment))
     assert observation[places] == pytest.approx(environment.unwrapped.data.qpos[1:])
+
+
+@pytest.mark.parametrize(
+    "make", [Goal, lambda: gym.wrappers.FlattenObservation(Goal())], ids=["ours", "the user's"]
+)
+def test_parts_of_a_flattened_observation(make):
+    environment = factory(make, 20).make()
+    assert dimensions(("desired_goal",), environment) == (2, 3)
+    assert dimensions(("observation.1", "achieved_goal", "3"), environment) == (5, 0, 1, 3)
+    with pytest.raises(ValueError, match=r"'goal'; .* achieved_goal, desired_goal, observation, "):
+        dimensions(("goal",), environment)
+    scaled = gym.wrappers.TransformObservation(environment, lambda x: x[:4], Goal.action_space)
+    with pytest.raises(ValueError, match="a wrapper changes the observations"):
+        dimensions(("desired_goal",), scaled)

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions
+from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.common.types import Normaliser, Rollout
 from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
@@ -18,6 +18,7 @@ NORMALISER = Normaliser(jnp.array([1.0, -0.5, 0.0]), jnp.array([2.0, 0.5, 1.0]))
 ACTIONS: dict[str, ActionSpace] = {
     "categorical": DiscreteActions(3),
     "gaussian": BoxActions((-2.0, -1.0), (2.0, 3.0), (2,)),
+    "multicategorical": MultiDiscreteActions((3, 2), (0, 0), (2,)),
 }
 
 
@@ -54,7 +55,8 @@ def latent_policy(*, key: Array) -> LatentPolicy:
 
 @eqx.filter_jit
 def bandit_batch(policy: AbstractPolicy, *, key: Array, streams: int = 8, steps: int = 8) -> Batch:
-    """States come at random whatever is done; the cost is 1 for action 0 (or is action[0]).
+    """States come at random whatever is done; the cost is 1 for action 0 (or is action[0], for
+    vectors).
 
     Stream 0 ends and stream 1 runs away before the last step; what follows is invalid.
     """
@@ -65,7 +67,8 @@ def bandit_batch(policy: AbstractPolicy, *, key: Array, streams: int = 8, steps:
     distribution = jax.vmap(jax.vmap(policy.distribution))(states)
     noise = jax.vmap(policy.distribution)(states[:, 0]).noise(*shape, key=noise_key)
     action = jax.vmap(jax.vmap(lambda d, n: d.sample(n)))(distribution, noise)
-    cost = (action == 0).astype(jnp.float32) if action.ndim == 2 else action[..., 0]
+    cost = action == 0 if action.ndim == 2 else action[..., 0]
+    cost = cost.astype(jnp.float32)
     terminal = jnp.zeros(shape, bool).at[0, 2].set(True)
     runaway = jnp.zeros(shape, bool).at[1, 4].set(True)
     cut = jnp.zeros(shape, bool).at[2:, -1].set(True)

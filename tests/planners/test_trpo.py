@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from ilfo.planners.base import Steps
 from ilfo.planners.critic import Batch
 from ilfo.planners.trpo import TRPO, fisher_product
-from ilfo.policies.base import AbstractPolicy, Gaussian
+from ilfo.policies.base import AbstractPolicy, Gaussian, MultiCategorical
 from tests.helpers.policies import ACTIONS, bandit_batch, small_policy
 
 DAMPING = 0.05
@@ -72,7 +72,8 @@ def judge(old: AbstractPolicy, new: AbstractPolicy, batch: Batch, advantage):
 
 
 def closed_form_fisher(policy: AbstractPolicy, states) -> np.ndarray:
-    """E[Jᵀ M J]: J of the outputs; M = diag(p) - ppᵀ for logits, 1/σ² for means, 2 for log σ."""
+    """E[Jᵀ M J]: J of the outputs; M = diag(p) - ppᵀ for the logits of each entry, 1/σ² for means,
+    2 for log σ."""
     vector, rebuild = flatten(policy)
     outputs = lambda v: jax.vmap(rebuild(v).distribution)(states)
     here, jacobian = jax.tree.map(
@@ -84,8 +85,12 @@ def closed_form_fisher(policy: AbstractPolicy, states) -> np.ndarray:
         of_mean = np.einsum("nai,na,naj->ij", jacobian.mean, precision, jacobian.mean)
         of_log_std = 2 * np.einsum("nai,naj->ij", jacobian.log_std, jacobian.log_std)
         return (of_mean + of_log_std) / len(states)
-    p = np.exp(here.logits) / np.exp(here.logits).sum(-1, keepdims=True)
-    metric = p[:, :, None] * np.eye(p.shape[-1]) - p[:, :, None] * p[:, None, :]
+    size = here.logits.shape[-1]
+    counts = here.counts if isinstance(here, MultiCategorical) else (size,)
+    entry = np.repeat(np.arange(len(counts)), counts)
+    same = entry[:, None] == entry[None, :]
+    p = np.exp(here.logits) / (np.exp(here.logits) @ same)
+    metric = p[:, :, None] * np.eye(size) - same * p[:, :, None] * p[:, None, :]
     j = jacobian.logits
     return np.einsum("nai,nab,nbj->ij", j, metric, j) / len(states)
 

@@ -386,6 +386,62 @@ def test_resume_refuses_other_code(copy):
     check_refused(copy, r"was made by other code \(ffff.*; go back to that code")
 
 
+# Resuming elsewhere ----------------------------------------------------------------------------
+
+MOVED = {"threads": 2, "devices": 2}
+
+
+def config_of(run: Path) -> dict:
+    return json.loads((run / "config.json").read_text())
+
+
+def test_a_run_is_resumed_on_another_machine_if_asked(finished_run, demos_file, tmp_path):
+    run = tmp_path / "run"
+    start(small_spec(demos_file, 3), run, {"threads": 8, "devices": 8})
+    check_refused(run, "--anyway", MOVED)
+    summary = resume(run, MOVED, total_timesteps=4 * STEP, anyway=True)
+    moves = [{"iteration": 3, "changes": {"threads": [8, 2], "devices": [8, 2]}}]
+    assert summary["elsewhere"] == summary_of(run)["elsewhere"] == moves
+    assert summary["devices"] == 2
+    remark = "after iteration 3 resumed with threads 2 (before 8), devices 2 (before 8): from there"
+    assert summary["remarks"][0].startswith(remark)
+    # where it is now, it goes on as it did before
+    resume(run, MOVED, total_timesteps=5 * STEP)
+    assert config_of(run)["elsewhere"] == moves
+    assert summary_of(run)["remarks"][0].startswith(remark)
+    assert table(run) == table(finished_run)  # the machine has not really changed
+    check_refused(run, "--anyway", {"threads": 8, "devices": 8})
+
+
+def test_other_versions_and_code_are_written_down(copy):
+    before = table(copy)
+    rewrite(copy, versions=versions() | {"jax": "0.0.1"}, source="0" * 40, commit="f" * 40)
+    resume(copy, MACHINE, anyway=True)
+    (move,) = config_of(copy)["elsewhere"]
+    assert move["iteration"] == 5
+    assert move["changes"]["jax"] == ["0.0.1", versions()["jax"]]
+    assert move["changes"]["code"][0] == "f" * 40
+    assert config_of(copy)["versions"] == versions()
+    assert table(copy) == before
+    resume(copy, MACHINE)
+
+
+def test_nothing_is_written_down_where_nothing_differs(copy):
+    before = config_of(copy)
+    assert "elsewhere" not in resume(copy, MACHINE, anyway=True)
+    assert config_of(copy) == before
+
+
+def test_other_demonstrations_are_refused_anyway(copy, tmp_path):
+    other = tmp_path / "other.npz"
+    demonstrations(1).save(other)
+    rewrite(copy, spec=config_of(copy)["spec"] | {"demos": str(other)})
+    before = contents(copy)
+    with pytest.raises(RunError, match="the demonstrations have changed"):
+        resume(copy, MOVED, anyway=True)
+    assert contents(copy) == before
+
+
 def test_resume_takes_another_commit_of_the_same_code(copy):
     rewrite(copy, commit="f" * 40)
     resume(copy, MACHINE)

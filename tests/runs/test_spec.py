@@ -2,7 +2,8 @@
 
 import pytest
 
-from ilfo.runs.spec import RunSpec
+from ilfo.runs.directory import RunDirectory
+from ilfo.runs.spec import RunSpec, spec_of, to_json
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,19 @@ def test_a_component_that_is_there_already_keeps_its_settings():
     assert RunSpec(task="cartpole", changes=("planner=TRPO",)).settings() == (
         RunSpec(task="cartpole").settings()
     )
+
+
+def test_what_is_said_of_recordings_is_kept_in_the_run(tmp_path):
+    spec = RunSpec(
+        task=None,
+        env="CartPole-v1",
+        demos="log.csv",
+        states=("x", "y"),
+        terminal=False,
+        episode="run",
+        observe=(0, 1),
+        total_timesteps=10,
+    )
+    with RunDirectory.create(tmp_path / "run", {"spec": to_json(spec)}):
+        pass
+    assert spec_of(RunDirectory.open(tmp_path / "run")) == spec

@@ -33,6 +33,7 @@ from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.agents.settings import changed
 from ilfo.common.compiling import compiled
+from ilfo.common.devices import devices
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.altered import CLIPS
@@ -51,7 +52,8 @@ class Agent:
     **Arguments**
 
     - `environment`: a Gymnasium id, an environment made by `gymnasium.make`, or a function that
-      makes one; with Box observations and Box or Discrete actions.
+      makes one; with observations that are a Box, or a Dict or Tuple of Boxes, and actions that
+      are a bounded Box, Discrete, MultiDiscrete or MultiBinary.
     - `demonstrations`: recorded trajectories, see `ilfo.Demonstrations`.
     - `settings`: hyper-parameters, or what differs from the default ones, by name:
       `{"planner": "PPO", "planner.clip": 0.1}`.
@@ -131,7 +133,7 @@ class Agent:
         improve = self.method.improve
         self._improve = OverSeeds(
             lambda *args: improve(settings, problem, *args),
-            devices=min(len(seeds), len(jax.devices())),
+            devices=min(len(seeds), len(devices())),
         )
         self._evaluation = EvaluationEnvironments(problem)
         self._generator = np.random.default_rng([seeds[0], Purpose.PREDICT])
@@ -353,11 +355,18 @@ class Agent:
     ) -> tuple[np.ndarray, Any]:
         """An action for one observation, or one for each of a batch; `state` passes through.
 
-        The signature is Stable-Baselines3's.
+        A Dict or Tuple of an environment that the agent knows is flattened, one at a time. The
+        signature is Stable-Baselines3's.
         """
+        if isinstance(observation, Mapping) or self._is_tuple(observation):
+            observation = self.factory.flat(observation)
         if self._predictor is None or self._predictor[0] is not self.state:
             self._predictor = (self.state, Predictor(self.policy(), self.problem))
         return self._predictor[1](observation, self._generator, deterministic), state
+
+    def _is_tuple(self, observation: Any) -> bool:
+        own = None if self._factory is None else self._factory.own_observations
+        return isinstance(own, gym.spaces.Tuple) and isinstance(observation, tuple)
 
     def play(
         self,

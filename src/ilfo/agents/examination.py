@@ -6,6 +6,7 @@ that learning would be in vain, and what is *doubtful*. Neither the looks nor th
 anything that a method learns.
 """
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from ilfo.agents.problem import Observed, Problem
 from ilfo.data.demonstrations import Trajectory
 from ilfo.environments.factory import Factory
+from ilfo.environments.interface import explained
 
 RESETS, RANDOM_STEPS = 20, 200
 """How long the environment is looked at."""
@@ -52,6 +54,18 @@ class Sight(NamedTuple):
     """Observations after a reset."""
     visited: np.ndarray
     """Those of random actions, resets included."""
+    names: tuple[str, ...] | None = None
+    """What the numbers are called; None if they have no names."""
+
+    def label(self, number: int) -> str:
+        """A dimension, as words."""
+        return str(number) if self.names is None else f"{number} ({self.names[number]})"
+
+    def listed(self, which: np.ndarray) -> str:
+        """The dimensions for which it is true, as words."""
+        numbers = [self.label(int(number)) for number in np.flatnonzero(which)]
+        more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
+        return f"dimension{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:LISTED])}{more}"
 
 
 class Recordings:
@@ -82,7 +96,7 @@ def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
     environment = factory.make()
     environment.action_space.seed(seed)
     row = lambda observation: np.asarray(observation, np.float32).ravel()
-    try:
+    with contextlib.closing(environment), explained(environment):
         resets = [row(environment.reset(seed=seed + number)[0]) for number in range(RESETS)]
         visited, over = list(resets), False
         for _ in range(RANDOM_STEPS):
@@ -91,12 +105,14 @@ def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
             step = environment.step(environment.action_space.sample())
             visited.append(row(step[0]))
             over = bool(step[2] or step[3])
-    finally:
-        environment.close()
-    seen = Sight(np.stack(resets), np.stack(visited))
-    if problem.feature_map is None:
+    seen, h = Sight(np.stack(resets), np.stack(visited), factory.names), problem.feature_map
+    if h is None:
         return seen
-    return Sight(*(np.asarray(jax.vmap(problem.feature_map)(jnp.asarray(rows))) for rows in seen))
+    names = None
+    if seen.names is not None and isinstance(h, Observed):
+        names = tuple(seen.names[number] for number in h.dimensions)
+    feature = lambda rows: np.asarray(jax.vmap(h)(jnp.asarray(rows)))
+    return Sight(feature(seen.resets), feature(seen.visited), names)
 
 
 def examine(
@@ -144,8 +160,8 @@ def _outside(sight, recordings, limits) -> Iterator[Finding]:
         first = int(np.flatnonzero(beyond)[0])
         yield Finding(
             True,
-            f"recorded states leave the environment's observation space in {_listed(beyond)}: "
-            f"dimension {first} is between {recordings.low[first]:.4g} and "
+            f"recorded states leave the environment's observation space in {sight.listed(beyond)}: "
+            f"dimension {sight.label(first)} is between {recordings.low[first]:.4g} and "
             f"{recordings.high[first]:.4g}, where the space allows {low[first]:.4g} to "
             f"{high[first]:.4g}; check the units and the order of the columns",
         )
@@ -169,8 +185,8 @@ def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
         first = int(np.flatnonzero(far)[0])
         yield Finding(
             True,
-            f"no recording begins anywhere near a reset: {_listed(far)} differ, dimension {first} "
-            f"begins at {np.median(firsts[:, first]):.4g} and is "
+            f"no recording begins anywhere near a reset: {sight.listed(far)} differ, dimension "
+            f"{sight.label(first)} begins at {np.median(firsts[:, first]):.4g} and is "
             f"{center[first]:.4g} after a reset; check that the recordings are of this "
             "environment, in its units (if they are clips from the midst of episodes, say so: "
             "--accept-anyway)",
@@ -179,7 +195,7 @@ def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
         first = int(np.argmin(near))
         yield Finding(
             False,
-            f"no recording begins near a reset; dimension {first} is furthest: "
+            f"no recording begins near a reset; dimension {sight.label(first)} is furthest: "
             f"{np.median(firsts[:, first]):.4g}, and {center[first]:.4g} after a reset. "
             "The learner has to begin at resets, so it cannot match these beginnings",
         )
@@ -222,9 +238,9 @@ def _units(sight, recordings) -> Iterator[Finding]:
         worst = int(np.argmax(np.where(other, np.abs(np.log(ratio)), 0)))
         yield Finding(
             False,
-            f"magnitudes differ by more than {UNITS:.0f} times in {_listed(other)}: dimension "
-            f"{worst} reaches {theirs[worst]:.4g} in the recordings and {ours[worst]:.4g} under "
-            "random actions; are these the same units?",
+            f"magnitudes differ by more than {UNITS:.0f} times in {sight.listed(other)}: dimension "
+            f"{sight.label(worst)} reaches {theirs[worst]:.4g} in the recordings and "
+            f"{ours[worst]:.4g} under random actions; are these the same units?",
         )
 
 
@@ -233,8 +249,8 @@ def _still(sight, recordings) -> Iterator[Finding]:
     if still.any():
         yield Finding(
             False,
-            f"constant in the recordings, but not in the environment: {_listed(still)}; if they "
-            "were not recorded, leave them out and say which are left (--observe)",
+            f"constant in the recordings, but not in the environment: {sight.listed(still)}; if "
+            "they were not recorded, leave them out and say which are left (--observe)",
         )
 
 
@@ -242,7 +258,7 @@ def _twins(sight, states: np.ndarray) -> Iterator[Finding]:
     usual = _equal(sight.visited)
     pairs = [pair for pair in _equal(states) if pair not in usual]
     if pairs:
-        shown = ", ".join(f"{i} and {j}" for i, j in pairs[:LISTED])
+        shown = ", ".join(f"{sight.label(i)} and {sight.label(j)}" for i, j in pairs[:LISTED])
         yield Finding(
             False,
             f"equal in the recordings, but not in the environment: dimensions {shown}; was a "
@@ -302,10 +318,3 @@ def _rest(pairs: np.ndarray) -> Iterator[Finding]:
             f"in {share:.0%} of the recorded steps nothing moves; cut the rest off if it does not "
             "belong to the task",
         )
-
-
-def _listed(which: np.ndarray) -> str:
-    """The dimensions, as words."""
-    numbers = [str(number) for number in np.flatnonzero(which)]
-    more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
-    return f"dimension{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:LISTED])}{more}"

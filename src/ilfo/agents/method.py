@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.spaces import ActionSpace, DiscreteActions, MultiDiscreteActions
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 
 
@@ -63,6 +63,12 @@ class Needs:
             )
 
     def check_problem(self, method: str, actions: ActionSpace, feature_map: Any) -> None:
+        if self.discrete and isinstance(actions, MultiDiscreteActions):
+            raise ValueError(
+                f"{method} needs single discrete actions, but this environment's are vectors of "
+                f"{len(actions.counts)} of them ({actions}); number their combinations by an "
+                "ActionWrapper with a Discrete action space, or choose another method"
+            )
         if self.discrete and not isinstance(actions, DiscreteActions):
             raise ValueError(
                 f"{method} needs discrete actions, but this environment's are continuous "

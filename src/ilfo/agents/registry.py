@@ -12,7 +12,7 @@ from typing import Any
 from ilfo import common, discriminators, dynamics, planners
 from ilfo.agents.problem import Observed, Problem
 from ilfo.common.fitting import AbstractOptimiser, Passes
-from ilfo.common.spaces import BoxActions, DiscreteActions
+from ilfo.common.spaces import BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.discriminators import AbstractDiscriminator, Classifier
 from ilfo.dynamics import (
     AbstractBonus,
@@ -51,6 +51,7 @@ PARTS: tuple[type, ...] = (
     Observed,
     BoxActions,
     DiscreteActions,
+    MultiDiscreteActions,
 )
 """What has only one."""
 

@@ -49,7 +49,7 @@ ROOT = Group(
             {
                 "inspect": Command("demos", "Show what a demonstration file contains."),
                 "record": Command("demos", "Record demonstrations of a policy."),
-                "convert": Command("demos", "Convert demonstrations to one .npz file."),
+                "convert": Command("demos", "Convert demonstrations to another format."),
                 "thin": Command(
                     "demos", "Keep every n-th state, as a camera with a lower frame rate would."
                 ),

@@ -8,10 +8,12 @@ from pathlib import Path
 import tyro
 
 from ilfo.cli.console import say
+from ilfo.cli.recordings import LayoutOptions
 from ilfo.common.validation import require_at_least
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.describe import describe
+from ilfo.data.files import check_place
 from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
@@ -22,11 +24,11 @@ from ilfo.storage.provenance import commit
 
 
 @dataclass(frozen=True)
-class Inspect:
+class Inspect(LayoutOptions):
     """Show what a demonstration file contains."""
 
-    file: tyro.conf.Positional[Path]
-    """An .npz, .csv or .parquet file, or a folder of .npz files."""
+    file: tyro.conf.Positional[str]
+    """An .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID."""
 
     picture: Path | None = None
     """Also plot state distributions and the first trajectories to this file (.png)."""
@@ -34,43 +36,56 @@ class Inspect:
     def run(self) -> None:
         if self.picture is not None:
             check_picture(self.picture)
-        demonstrations = Demonstrations.load(self.file)
+        demonstrations = self.load(self.file)
         say(describe(demonstrations))
         if self.picture is not None:
             draw_demonstrations(demonstrations, self.picture)
 
 
 @dataclass(frozen=True)
-class Convert:
-    """Convert demonstrations to one .npz file."""
+class Convert(LayoutOptions):
+    """Convert demonstrations to another format."""
 
-    source: tyro.conf.Positional[Path]
-    """A .csv or .parquet file, a folder saved by `imitation`, or a list of episodes (.pt, .pkl)."""
-    out: Path
-    """Output file (.npz); must not exist."""
+    source: tyro.conf.Positional[str]
+    """What `ilfo train --demos` takes, or a list of episodes (.pt, .pkl)."""
+    out: str
+    """Output: .npz, .parquet, .csv or .npy, a folder of .npy files if it has no such ending, or
+    minari:ID; must not exist."""
     horizon: int | None = None
     """For a list of episodes: maximum episode length; an episode of that length is truncated."""
-    terminal: bool | None = None
-    """For episodes without done flags: True if the shorter ones terminated, False if truncated."""
     actions: bool = False
     """Keep the actions too; by default only the states are kept."""
 
     def run(self) -> None:
-        check_new(self.out)
+        check_place(self.out)
         demonstrations = self._read()
         demonstrations.save(self.out)
         say(describe(demonstrations))
+        lost = demonstrations.left_out_of(self.out)
+        if lost:
+            say(f"{self.out} has no place for: {', '.join(lost)}")
 
     def _read(self) -> Demonstrations:
-        if self.source.suffix.lower() not in PICKLES:
-            return Demonstrations.load(self.source, actions=self.actions)
+        episodes = Path(self.source).suffix.lower() in PICKLES
+        if not episodes and self.horizon is not None:
+            raise ValueError("--horizon is for lists of episodes (.pt, .pkl); leave it out")
+        return self._read_episodes() if episodes else self.load(self.source, actions=self.actions)
+
+    def _read_episodes(self) -> Demonstrations:
+        """From a pickle: there `terminal` is about the episodes without done flags."""
         if self.horizon is None:
             raise ValueError(
                 f"{self.source} is a list of episodes; give their maximum length by --horizon, to "
                 "tell terminated episodes from truncated ones"
             )
+        terminal = self.layout()["terminal"]
+        if self.states or self.episode or isinstance(terminal, str):
+            raise ValueError(
+                f"{self.source} is a list of episodes, not a table with columns; leave --states "
+                "and --episode out, and give --terminal as true or false"
+            )
         return Demonstrations.from_episodes(
-            self.source, horizon=self.horizon, terminal=self.terminal, actions=self.actions
+            self.source, horizon=self.horizon, terminal=terminal, actions=self.actions
         )
 
 
@@ -82,10 +97,10 @@ class Record:
     """
 
     policy: str
-    """Directory of a run or an expert, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3) or
-    module:function."""
+    """Directory of a run or an expert, agent .npz, ALGORITHM:FILE.zip (Stable-Baselines3),
+    module:function or file.py:function."""
     env: str
-    """Id of a Gymnasium environment; package:Id imports the package first."""
+    """Id of a Gymnasium environment, package:Id, package:Class or file.py:Class."""
     out: Path
     """Output file (.npz); must not exist."""
     episodes: int = 50
@@ -126,8 +141,8 @@ class Record:
 class Altered(abc.ABC):
     """What the commands that make other recordings have in common."""
 
-    source: tyro.conf.Positional[Path]
-    """A file or folder of demonstrations."""
+    source: tyro.conf.Positional[str]
+    """What `ilfo train --demos` takes; `ilfo demos convert` makes it of other files."""
     out: tyro.conf.Positional[Path]
     """Output file (.npz); must not exist."""
 

@@ -9,7 +9,7 @@ import tyro
 from ilfo.agents.agent import Agent
 from ilfo.agents.examination import bounds, look
 from ilfo.cli.console import say
-from ilfo.cli.recordings import stated
+from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.data.plot import check_picture
 from ilfo.reports.figures import examination_figure, save_figure
 from ilfo.runs.directory import RunDirectory
@@ -18,15 +18,15 @@ from ilfo.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
-class Doctor:
+class Doctor(LayoutOptions):
     """Check recordings against an environment, or ask what held a run back."""
 
     run_directory: tyro.conf.Positional[Path | None] = None
     """A run directory, finished or still running; or give --env with --demos."""
     env: str | None = None
-    """Gymnasium id of the environment."""
-    demos: Path | None = None
-    """File or folder of recordings."""
+    """Id of a Gymnasium environment, package:Id, package:Class or file.py:Class."""
+    demos: str | None = None
+    """Recordings: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID."""
     horizon: int | None = None
     """Maximum episode length; by default the environment's own time limit."""
     every: int | None = None
@@ -34,8 +34,8 @@ class Doctor:
     rate: str | None = None
     """In place of --every: frames per second of the recordings, e.g. 25Hz."""
     observe: tuple[str, ...] = ()
-    """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
-    default what the file says, or all."""
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
+    part of a Dict such as achieved_goal; by default what the file says, or all."""
 
     picture: Path | None = None
     """Also plot recorded states over those of the environment to this file (.png)."""
@@ -57,12 +57,13 @@ class Doctor:
             raise ValueError("give a run directory, or both --env and --demos")
         self._check_recordings(self.env, self.demos)
 
-    def _check_recordings(self, env: str, demos: Path) -> None:
+    def _check_recordings(self, env: str, demos: str) -> None:
         every, observe = stated(env, self.horizon, self.every, self.rate, self.observe)
         spec = RunSpec(
             task=None,
             env=env,
-            demos=str(demos),
+            demos=demos,
+            **self.layout(),
             every=every,
             observe=observe,
             horizon=self.horizon,

@@ -15,7 +15,8 @@ from ilfo.agents.registry import DYNAMICS
 from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
-from ilfo.cli.recordings import stated
+from ilfo.cli.recordings import LayoutOptions, absolute, stated
+from ilfo.environments.factory import located
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.reports.results import result_table
@@ -25,6 +26,7 @@ from ilfo.rollouts.film_files import check_film
 from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.video import check_rendering, film
 from ilfo.runs import machine
+from ilfo.runs.checks import changes, warning_of
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
@@ -33,7 +35,7 @@ from ilfo.runs.tensorboard import TensorBoard
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(LayoutOptions):
     """Train a policy on a built-in task or on your own environment."""
 
     method: tyro.conf.Positional[MethodName] = "mobile"
@@ -41,9 +43,11 @@ class Train:
     task: str | None = None
     """Built-in task; cartpole unless --env and --demos are given."""
     env: str | None = None
-    """Id of a Gymnasium environment; package:Id imports the package first."""
+    """Id of a Gymnasium environment; package:Id imports the package first. Also package:Class and
+    file.py:Class, a class or a function that makes one."""
     demos: str | None = None
-    """Demonstrations: an .npz, .csv or .parquet file, or a folder; see `ilfo demos inspect`."""
+    """Demonstrations: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID;
+    see `ilfo demos inspect`."""
     trajectories: int | None = None
     """Number of demonstrations to use, the first ones; by default the task's number, or all."""
     every: int | None = None
@@ -51,8 +55,8 @@ class Train:
     rate: str | None = None
     """In place of --every: frames per second of the recordings, e.g. 25Hz."""
     observe: tuple[str, ...] = ()
-    """Dimensions of the state that the recordings hold, e.g. 0 1 5, or `positions` (MuJoCo); by
-    default what the file says, or all."""
+    """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
+    part of a Dict such as achieved_goal; by default what the file says, or all."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0
@@ -86,8 +90,9 @@ class Train:
         spec = RunSpec(
             method=self.method,
             task=task,
-            env=self.env,
-            demos=_absolute(self.demos),
+            env=None if self.env is None else located(self.env),
+            demos=None if self.demos is None else absolute(self.demos),
+            **self.layout(),
             trajectories=self.trajectories,
             every=every,
             observe=observe,
@@ -99,7 +104,8 @@ class Train:
             changes=(*_dynamics(self.dynamics), *self.set),
             accept_anyway=self.accept_anyway,
         )
-        out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
+        name = task or str(self.env).rpartition(":")[2]
+        out = self.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
         try:
             with Progress(console) as progress:
@@ -124,7 +130,7 @@ class Train:
 class Resume:
     """Resume a run that was stopped.
 
-    The result is the same as without the stop.
+    The result is the same as without the stop, unless --anyway accepts another machine.
     """
 
     run_directory: tyro.conf.Positional[Path]
@@ -133,15 +139,24 @@ class Resume:
     """New total of environment steps per seed; by default the run's own."""
     devices: int | None = None
     """Must equal the --devices of the run; one per core by default."""
+    anyway: bool = False
+    """Resume with other cores, devices, versions or code, too: numbers differ from those of an
+    uninterrupted run, first in the last bits, and config and summary say so."""
     tensorboard: bool = False
     """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
 
     def run(self) -> None:
         here = machine.set_up(self.devices)
+        if self.anyway:
+            differing = changes(RunDirectory.open(self.run_directory), here)
+            if differing:
+                say(warning_of(differing))
         with Progress(console) as progress:
             progress.doing("reading the run")
             watching = [progress, *_tensorboard(self.run_directory, self.tensorboard)]
-            summary = resume(self.run_directory, here, watching, self.total_timesteps)
+            summary = resume(
+                self.run_directory, here, watching, self.total_timesteps, anyway=self.anyway
+            )
         show(summary, self.run_directory)
 
 
@@ -242,11 +257,6 @@ def _dynamics(name: str | None) -> tuple[str, ...]:
 
 def _tensorboard(out: Path, wanted: bool) -> list[Callback]:
     return [TensorBoard(out / "tensorboard")] if wanted else []
-
-
-def _absolute(path: str | None) -> str | None:
-    """So that a run can be resumed from another working directory."""
-    return None if path is None else str(Path(path).resolve())
 
 
 def show(summary: dict[str, Any], out: Path) -> None:

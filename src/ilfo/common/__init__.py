@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ilfo.common.buffer import Buffer
     from ilfo.common.fitting import SGD, Adam, Dataset, Passes, fit
     from ilfo.common.networks import mlp
-    from ilfo.common.spaces import BoxActions, DiscreteActions
+    from ilfo.common.spaces import BoxActions, DiscreteActions, MultiDiscreteActions
     from ilfo.common.types import Normaliser, Rollout, Transition
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Buffer",
     "Dataset",
     "DiscreteActions",
+    "MultiDiscreteActions",
     "Normaliser",
     "Passes",
     "Rollout",
@@ -38,6 +39,7 @@ __getattr__, __dir__ = lazy_exports(
         "Buffer": "buffer",
         "Dataset": "fitting",
         "DiscreteActions": "spaces",
+        "MultiDiscreteActions": "spaces",
         "Normaliser": "types",
         "Passes": "fitting",
         "Rollout": "types",

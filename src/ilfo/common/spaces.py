@@ -1,6 +1,7 @@
 """Gymnasium spaces as policies and models see them.
 
-States are flat vectors. Box actions are scaled to [-1, 1], discrete actions are integers from 0.
+States are flat vectors. Box actions are scaled to [-1, 1], discrete actions are integers from 0,
+and MultiDiscrete and MultiBinary ones are vectors of such integers.
 """
 
 import abc
@@ -22,6 +23,10 @@ class ActionSpace(abc.ABC):
     @abc.abstractmethod
     def encoded_dim(self) -> int:
         """Length of the vector that `encode` returns."""
+
+    @abc.abstractmethod
+    def zero(self) -> Array:
+        """One action of the shape and dtype that policies sample, all zeros."""
 
     @abc.abstractmethod
     def encode(self, action: Array) -> Float[Array, " A"]:
@@ -52,6 +57,9 @@ class DiscreteActions(ActionSpace):
     def encoded_dim(self) -> int:
         return self.count
 
+    def zero(self):
+        return jnp.zeros((), jnp.int32)
+
     def encode(self, action):
         return jax.nn.one_hot(action, self.count)
 
@@ -64,13 +72,60 @@ class DiscreteActions(ActionSpace):
     def from_environment(self, actions):
         numbers = np.asarray(actions).reshape(len(actions), -1)
         last = self.start + self.count - 1
-        whole = numbers.dtype.kind in "biuf" and bool((numbers == np.rint(numbers)).all())
-        if numbers.shape[1] != 1 or not whole or numbers.min() < self.start or numbers.max() > last:
+        if numbers.shape[1] != 1 or not _whole_between(numbers, self.start, last):
             raise ValueError(
                 f"the recorded actions have dtype {numbers.dtype} and shape {np.shape(actions)}, "
                 f"but must be whole numbers from {self.start} to {last}, one per step"
             )
         return (numbers[:, 0] - self.start).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class MultiDiscreteActions(ActionSpace):
+    """Vectors of discrete actions, each entry with its own count and start."""
+
+    counts: tuple[int, ...]
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: str = "int64"
+
+    @property
+    def encoded_dim(self) -> int:
+        return sum(self.counts)
+
+    def zero(self):
+        return jnp.zeros(len(self.counts), jnp.int32)
+
+    def encode(self, action):
+        entries = [
+            jax.nn.one_hot(action[..., index], count) for index, count in enumerate(self.counts)
+        ]
+        return jnp.concatenate(entries, -1)
+
+    def execute(self, action):
+        return action
+
+    def to_environment(self, actions):
+        numbers = np.asarray(actions) + np.asarray(self.start)
+        return list(numbers.reshape(-1, *self.shape).astype(self.dtype))
+
+    def from_environment(self, actions):
+        numbers = np.asarray(actions).reshape(len(actions), -1)
+        first = np.asarray(self.start)
+        last = first + np.asarray(self.counts) - 1
+        if numbers.shape[1] != len(first) or not _whole_between(numbers, first, last):
+            raise ValueError(
+                f"the recorded actions have dtype {numbers.dtype} and shape {np.shape(actions)}, "
+                f"but must be {len(first)} whole numbers per step, from {first.tolist()} to "
+                f"{last.tolist()}"
+            )
+        return (numbers - first).astype(np.int32)
+
+
+def _whole_between(numbers: np.ndarray, first: np.ndarray | int, last: np.ndarray | int) -> bool:
+    if numbers.dtype.kind not in "biuf" or not (numbers == np.rint(numbers)).all():
+        return False
+    return bool((numbers >= first).all() and (numbers <= last).all())
 
 
 @dataclass(frozen=True)
@@ -85,6 +140,9 @@ class BoxActions(ActionSpace):
     @property
     def encoded_dim(self) -> int:
         return len(self.low)
+
+    def zero(self):
+        return jnp.zeros(self.encoded_dim)
 
     def encode(self, action):
         return action
@@ -121,11 +179,21 @@ class BoxActions(ActionSpace):
 
 
 def action_space(space: gym.Space) -> ActionSpace:
-    """The action space of a Gymnasium environment: Discrete, or a bounded Box."""
+    """The action space of a Gymnasium environment: Discrete, MultiDiscrete, MultiBinary, or a
+    bounded Box."""
     if isinstance(space, gym.spaces.Discrete):
         return DiscreteActions(int(space.n), int(space.start))
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        counts, start = (tuple(map(int, x.ravel())) for x in (space.nvec, space.start))
+        return MultiDiscreteActions(counts, start, space.shape, str(space.dtype))
+    if isinstance(space, gym.spaces.MultiBinary):
+        size = math.prod(space.shape)
+        return MultiDiscreteActions((2,) * size, (0,) * size, space.shape, str(space.dtype))
     if not isinstance(space, gym.spaces.Box):
-        raise ValueError(f"action space is {space}, but only Box and Discrete are supported")
+        raise ValueError(
+            f"action space is {space}, but only Box, Discrete, MultiDiscrete and MultiBinary are "
+            "supported"
+        )
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
         raise ValueError(
             f"action space {space} is unbounded; wrap the environment in "
@@ -139,7 +207,8 @@ def state_dim(space: gym.Space) -> int:
     """Length of a flattened observation."""
     if not isinstance(space, gym.spaces.Box):
         raise ValueError(
-            f"observation space is {space}, but only Box observations are supported; "
-            "wrap the environment (for example in gymnasium.wrappers.FlattenObservation)"
+            f"observation space is {space}, but only Box observations are supported, and Dict and "
+            "Tuple of them; wrap the environment (for example in "
+            "gymnasium.wrappers.FlattenObservation)"
         )
     return math.prod(space.shape)

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.spaces import ActionSpace
 
 Log = dict[str, Array]
 
@@ -19,7 +19,7 @@ class Transition(NamedTuple):
 
     state: Float[Array, "*n S"]
     action: Any
-    """As executed: an integer, or a vector in [-1, 1]^A."""
+    """As executed: an integer, a vector of integers, or a vector in [-1, 1]^A."""
     next_state: Float[Array, "*n S"]
     terminal: Bool[Array, "*n"]
     """The step ended the episode; a time limit (truncation) does not count."""
@@ -27,10 +27,8 @@ class Transition(NamedTuple):
     @staticmethod
     def zeros(state_dim: int, actions: ActionSpace) -> "Transition":
         """One transition of the right shapes, all zeros."""
-        state, action = jnp.zeros(state_dim), jnp.zeros(actions.encoded_dim)
-        if isinstance(actions, DiscreteActions):
-            action = jnp.zeros((), jnp.int32)
-        return Transition(state, action, state, jnp.zeros((), bool))
+        state = jnp.zeros(state_dim)
+        return Transition(state, actions.zero(), state, jnp.zeros((), bool))
 
 
 class Rollout(NamedTuple):

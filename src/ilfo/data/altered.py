@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.data.statements import EVERY, OBSERVED, valid_rate
+from ilfo.data.statements import EVERY, NAMES, OBSERVED, valid_rate
 from ilfo.data.trajectory import Trajectory
 
 NOISE, CLIPS = "noise", "clip_states"
@@ -44,11 +44,14 @@ def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonst
             f"cannot select dimensions {kept} of states with {demonstrations.dim}: expected "
             f"different numbers from 0 to {demonstrations.dim - 1}"
         )
-    before = demonstrations.observed or range(demonstrations.dim)
+    before, names = demonstrations.observed or range(demonstrations.dim), demonstrations.names
+    added: dict = {OBSERVED: [before[index] for index in kept]}
+    if names is not None:
+        added[NAMES] = [names[index] for index in kept]
     return _changed(
         demonstrations,
         lambda trajectory: Trajectory(trajectory.states[:, kept], trajectory.terminal),
-        {OBSERVED: [before[index] for index in kept]},
+        added,
     )
 
 

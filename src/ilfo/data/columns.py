@@ -1,6 +1,8 @@
 """Columns of a table in memory, in a CSV file or in a Parquet file.
 
-Each source has `names` and `read(names)`. Only the requested columns are decoded.
+Each source has `names`, `metadata` (what `ilfo` wrote into the file beside its columns) and
+`read(names, labels)`. Only the requested columns are decoded; the entries of the column `labels`
+stay as they are, because 1 and 01 are different episodes.
 """
 
 import csv
@@ -16,7 +18,9 @@ from numpy.typing import ArrayLike
 from ilfo.common.optional import needed_from
 
 EPISODE = "episode"
-"""The column of episode names. Its entries may be text, and text is not converted to numbers."""
+"""The column of episode names, unless another one is named. Its entries may be text."""
+METADATA = "ilfo_metadata"
+"""Where a Parquet file holds the metadata of demonstrations, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,15 @@ class Column:
 class MemoryColumns:
     """Columns of a dict of arrays."""
 
+    metadata = "{}"
+
     def __init__(self, table: Mapping[str, ArrayLike]):
         self._table = table
         self.names = list(table)
         if not all(isinstance(name, str) for name in self.names):
             raise ValueError(f"the column names are {self.names}, expected strings")
 
-    def read(self, names: list[str]) -> dict[str, Column]:
+    def read(self, names: list[str], labels: str | None) -> dict[str, Column]:
         columns = {name: _in_memory(name, self._table[name]) for name in names}
         lengths = {name: len(column.values) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -71,6 +77,8 @@ def _in_memory(name: str, given: ArrayLike) -> Column:
 class CsvColumns:
     """Columns of a CSV file with a header."""
 
+    metadata = "{}"
+
     def __init__(self, path: Path):
         self._path = path
         with self._open() as file:
@@ -79,7 +87,7 @@ class CsvColumns:
     def _open(self):
         return open(self._path, newline="", encoding="utf-8-sig")
 
-    def read(self, names: list[str]) -> dict[str, Column]:
+    def read(self, names: list[str], labels: str | None) -> dict[str, Column]:
         wanted = [self.names.index(name) for name in names]
         cells: list[list[str]] = [[] for _ in names]
         with self._open() as file:
@@ -95,9 +103,8 @@ class CsvColumns:
                     )
                 for column, index in zip(cells, wanted, strict=True):
                     column.append(row[index].strip())
-        # Episode names stay text, because 1 and 01 are different episodes.
         return {
-            name: _texts(column) if name == EPISODE else _parsed(column)
+            name: _texts(column) if name == labels else _parsed(column)
             for name, column in zip(names, cells, strict=True)
         }
 
@@ -135,9 +142,12 @@ class ParquetColumns:
             from pyarrow import parquet
         with _damage():
             self._file = parquet.ParquetFile(path)
-            self.names = list(self._file.schema_arrow.names)
+            schema = self._file.schema_arrow
+            self.names = list(schema.names)
+            stored = (schema.metadata or {}).get(METADATA.encode(), b"{}")
+        self.metadata = stored.decode("utf-8")
 
-    def read(self, names: list[str]) -> dict[str, Column]:
+    def read(self, names: list[str], labels: str | None) -> dict[str, Column]:
         with self._file, _damage():
             table = self._file.read(columns=names)
             return {name: _from_arrow(name, table.column(name)) for name in names}
@@ -173,5 +183,5 @@ def _from_arrow(name: str, column: Any) -> Column:
         return Column(values, np.isnan(values))
     raise ValueError(
         f"column {name!r} is of type {kind}, expected numbers, or text in the column {EPISODE!r}; "
-        "drop it, or list the columns of the state with states=[...]"
+        "drop it, or list the columns of the state: --states NAME ... (states=[...] in Python)"
     )

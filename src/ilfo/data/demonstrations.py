@@ -15,29 +15,22 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
+from ilfo.data import files
 from ilfo.data.episodes import read_episodes
-from ilfo.data.imitation import is_saved_by_imitation, read_objects, read_saved
+from ilfo.data.files import Layout, Place, in_memory
+from ilfo.data.imitation import read_objects
 from ilfo.data.minari import read_minari, write_minari
-from ilfo.data.npz import (
-    DemonstrationError,
-    decode_metadata,
-    encode_metadata,
-    joined_returns,
-    open_shards,
-    read_shards,
-    shared_metadata,
-    write,
+from ilfo.data.npz import DemonstrationError, decode_metadata, encode_metadata
+from ilfo.data.statements import (
+    EVERY,
+    NAMES,
+    OBSERVED,
+    valid_dimensions,
+    valid_names,
+    valid_rate,
 )
-from ilfo.data.statements import EVERY, OBSERVED, valid_dimensions, valid_rate
-from ilfo.data.table import SUFFIXES, Table, read_table
-from ilfo.data.trajectory import (
-    Trajectory,
-    checked,
-    frozen,
-    lengths_of,
-    terminal_flags,
-    valid_returns,
-)
+from ilfo.data.table import Table, read_table
+from ilfo.data.trajectory import Trajectory, checked, lengths_of, terminal_flags, valid_returns
 
 __all__ = ["DemonstrationError", "Demonstrations", "Trajectory"]
 
@@ -64,6 +57,7 @@ class Demonstrations:
         """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
         self.observed = valid_dimensions(self.metadata.get(OBSERVED))
         """Numbers of the state's dimensions that a row holds; None for all of them."""
+        self._names = valid_names(self.metadata.get(NAMES))
 
     @classmethod
     def from_arrays(
@@ -87,7 +81,7 @@ class Demonstrations:
         - `metadata`: a dict that JSON can store. Scores are computed from its entries
           "expert_return" and "random_return". If states are not one control step apart,
           "states_every" says how many; if they hold a part of the state, "observed" lists its
-          dimensions.
+          dimensions. "names" lists the names of the dimensions.
         """
         if not isinstance(states, (Sequence, np.ndarray)):
             raise ValueError(
@@ -107,20 +101,25 @@ class Demonstrations:
         table: Table,
         *,
         states: Sequence[str] | None = None,
-        terminal: bool | Sequence[bool] | np.ndarray | None = None,
+        terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
+        episode: str | None = None,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Demonstrations":
         """Demonstrations from a .csv or .parquet file or a dict of columns, with one row per state.
 
-        The column `episode` identifies the trajectory of a row. The column `terminal` is true in
-        the last row of an episode that ended in a terminal state; if there is no such column, use
-        the argument `terminal`. The columns `step`, `reward` and `action...` are optional
-        (`ilfo.data.table` describes them). The columns that `states` lists, by default all others,
-        are the dimensions of the state.
+        The column `episode`, or the one that the argument `episode` names, identifies the
+        trajectory of a row; without it the table is one trajectory. The column `terminal` is true
+        in the last row of an episode that ended in a terminal state; the argument `terminal` names
+        another column, or says it of all episodes. The columns `step`, `reward` and `action...`
+        are optional (`ilfo.data.table` describes them). The columns that `states` lists, by
+        default all others, are the dimensions of the state. The default metadata is their names,
+        and what `save` wrote into a .parquet file.
         """
-        trajectories, returns = read_table(table, states=states, terminal=terminal, actions=actions)
-        return cls._in_memory(trajectories, returns, metadata)
+        trajectories, returns, stored = read_table(
+            table, states=states, terminal=terminal, episode=episode, actions=actions
+        )
+        return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
 
     @classmethod
     def from_minari(
@@ -195,26 +194,33 @@ class Demonstrations:
         return cls(lambda: checked(open_()), lengths=None, returns=None, metadata=metadata)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
+    def load(
+        cls,
+        path: Place,
+        *,
+        states: Sequence[str] | None = None,
+        terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
+        episode: str | None = None,
+        actions: bool = False,
+    ) -> "Demonstrations":
         """Demonstrations from a file or folder; the format follows from the name and content.
 
-        An .npz file is read into memory, and a directory of .npz files is streamed one file at a
-        time, keeping the metadata that all its files share. A .csv or .parquet file is read as by
-        `from_table`, a folder or .parquet file saved by the library `imitation` as by
-        `from_trajectories`. Unless `actions` is true, the actions in a file are not decoded.
+        - An .npz file is read into memory, and a folder of .npz files is streamed one file at a
+          time, keeping the metadata that all its files share.
+        - An .npy file holds the states of one trajectory (T+1, S), or of several (N, T+1, S);
+          `terminal` says how they ended. A folder of .npy files is streamed.
+        - A .csv or .parquet file, or a folder of them, is read as by `from_table`, with its
+          arguments `states`, `terminal` and `episode`.
+        - A folder or .parquet file saved by the library `imitation` is read as by
+          `from_trajectories`.
+        - `minari:ID` stands for a Minari dataset, as for `from_minari`.
+
+        Unless `actions` is true, the actions in a file are not decoded.
         """
-        path = Path(path)
-        if is_saved_by_imitation(path):
-            trajectories, returns = read_saved(path, actions=actions)
-            return cls._in_memory(trajectories, returns, None)
-        if path.suffix.lower() in SUFFIXES:
-            return cls.from_table(path, actions=actions)
-        shards = open_shards(path, actions=actions)
-        returns, metadata = joined_returns(shards), shared_metadata(shards)
-        if not path.is_dir():
-            return cls._in_memory(read_shards(shards), returns, metadata)
-        lengths = frozen(np.concatenate([shard.lengths for shard in shards]))
-        return cls(lambda: read_shards(shards), lengths=lengths, returns=returns, metadata=metadata)
+        open_, lengths, returns, metadata = files.read(
+            path, Layout(states, terminal, episode), actions=actions
+        )
+        return cls(open_, lengths=lengths, returns=returns, metadata=metadata)
 
     @classmethod
     def _in_memory(
@@ -223,8 +229,8 @@ class Demonstrations:
         returns: np.ndarray | None,
         metadata: Mapping[str, Any] | None,
     ) -> "Demonstrations":
-        kept = tuple(trajectories)
-        return cls(lambda: iter(kept), lengths=lengths_of(kept), returns=returns, metadata=metadata)
+        open_, lengths, *_ = in_memory(trajectories, returns, metadata)
+        return cls(open_, lengths=lengths, returns=returns, metadata=metadata)
 
     def __iter__(self) -> Iterator[Trajectory]:
         return self._open()
@@ -267,6 +273,16 @@ class Demonstrations:
     def has_actions(self) -> bool:
         """Whether the first trajectory has actions; reads that trajectory of a stream."""
         return next(iter(self)).actions is not None
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the dimensions that a row holds; None if they have none."""
+        if self._names is not None and len(self._names) != self.dim:
+            raise ValueError(
+                f"the metadata name {len(self._names)} dimensions, {list(self._names)}, but states "
+                f"have {self.dim}"
+            )
+        return self._names
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -350,12 +366,24 @@ class Demonstrations:
             metadata=self.metadata | known,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one .npz file atomically; raises FileExistsError if the file exists.
+    def save(self, path: Place) -> None:
+        """Write a new file atomically; raises FileExistsError if the file exists.
+
+        The end of the name says how: .npz keeps everything, .parquet too, .csv all but the
+        metadata, .npy states of trajectories of one length, and a name without an ending stands
+        for a folder with one .npy file per trajectory. `minari:ID` makes a Minari dataset as
+        `to_minari` does. `left_out_of` says what is not kept.
 
         All trajectories are held in memory for it. Save a larger set in parts, as shards.
         """
-        write(Path(path), self, self._returns, self._metadata)
+        files.save(path, self, self._returns, self._metadata)
+
+    def left_out_of(self, path: Place) -> list[str]:
+        """What a file of this name has no place for."""
+        returns = self._returns is not None
+        return files.left_out(
+            path, actions=self.has_actions, returns=returns, metadata=self._metadata
+        )
 
     def to_minari(
         self,

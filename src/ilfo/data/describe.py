@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations, Trajectory
-from ilfo.data.statements import EVERY
+from ilfo.data.statements import EVERY, NAMES
 
 
 def describe(demonstrations: Demonstrations) -> str:
@@ -32,9 +32,13 @@ def describe(demonstrations: Demonstrations) -> str:
         f"endings       {terminal} terminal, {len(lengths) - terminal} truncated",
         f"rate          {_rate(demonstrations)}",
         *_returns(demonstrations),
-        *(f"{name:<13} {value}" for name, value in demonstrations.metadata.items()),
+        *(
+            f"{name:<13} {value}"
+            for name, value in demonstrations.metadata.items()
+            if name != NAMES  # they are in the table
+        ),
         "",
-        *moments.table(),
+        *moments.table(demonstrations.names),
         "",
         f"constant dimensions: {_listed(moments.constant())}",
         f"repeated trajectories: {_listed(repeats.labels)}",
@@ -85,14 +89,15 @@ class _Moments:
     def constant(self) -> list[str]:
         return [str(index) for index in np.flatnonzero(self.low == self.high)]
 
-    def table(self) -> list[str]:
+    def table(self, names: Sequence[str] | None) -> list[str]:
         std = np.sqrt(self.squared_deviations / self.count)
         rows = zip(self.low, self.mean, std, self.high, strict=True)
         head = "dimension" + "".join(f"{name:>13}" for name in ("min", "mean", "std", "max"))
-        return [
-            head,
-            *(f"{i:>9}" + "".join(f"{x:>13.5g}" for x in row) for i, row in enumerate(rows)),
-        ]
+        lines = [f"{i:>9}" + "".join(f"{x:>13.5g}" for x in row) for i, row in enumerate(rows)]
+        if names is None:
+            return [head, *lines]
+        named = [f"{line}  {name}" for line, name in zip(lines, names, strict=True)]
+        return [f"{head}  name", *named]
 
 
 class _Repeats:

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from ilfo.common import flattening
 from ilfo.common.optional import needed_from
 from ilfo.data.npz import DemonstrationError, decode_metadata, joined_actions
+from ilfo.data.statements import NAMES
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
 
 _FILE = "main_data.hdf5"
 _METADATA = "ilfo_metadata"
+_ITEM = "_index_{}"
 _ID = re.compile(r"(\w[\w.-]*/)*\w[\w.-]*-v\d+")
 
 
@@ -43,7 +46,7 @@ def read_minari(
         try:
             with h5py.File(path, "r") as file:
                 episodes = [
-                    _episode(file[f"episode_{number}"], actions)
+                    _episode(file[f"episode_{number}"], storage.observation_space, actions)
                     for number in dataset.episode_indices
                 ]
         # HDF5 reports damage as OSError, RuntimeError and KeyError.
@@ -52,7 +55,7 @@ def read_minari(
         trajectories = list(checked(map(_trajectory, range(len(episodes)), episodes)))
         returns = valid_returns(_sums_of_rewards(episodes), len(episodes))
         text = storage.metadata.get(_METADATA)
-        metadata = {"minari": name} if text is None else decode_metadata(text)
+        metadata = _metadata(name, storage) if text is None else decode_metadata(text)
     except ValueError as error:
         raise DemonstrationError(f"Minari dataset {name}: {error}") from error
     return trajectories, returns, metadata
@@ -89,19 +92,27 @@ def _check_spaces(storage: Any, actions: bool) -> None:
             "without the actions; pass its episodes to Demonstrations.from_arrays"
         )
     observations = storage.observation_space
-    if not isinstance(observations, spaces.Box) or len(observations.shape) != 1:
+    if not isinstance(observations, spaces.Box) and not flattening.is_composite(observations):
         raise ValueError(
-            f"its observations are {observations}, expected a Box with one axis; flatten them "
-            "to vectors and pass these to Demonstrations.from_arrays"
+            f"its observations are {observations}, expected a Box, or a Dict or Tuple of them; "
+            "flatten them to vectors and pass these to Demonstrations.from_arrays"
         )
     shape = storage.action_space.shape
     if actions and (shape is None or 0 in shape):
         raise ValueError(f"its actions are {storage.action_space}, expected arrays of numbers")
 
 
-def _episode(group: Any, actions: bool) -> dict[str, np.ndarray]:
-    wanted = ["observations", "rewards", "terminations", *(["actions"] if actions else [])]
-    return {name: np.asarray(group[name]) for name in wanted}
+def _metadata(name: str, storage: Any) -> dict[str, Any]:
+    """What is known of a dataset that `ilfo` has not written."""
+    space = storage.observation_space
+    names = flattening.names(space) if flattening.is_composite(space) else None
+    return {"minari": name} | ({} if names is None else {NAMES: list(names)})
+
+
+def _episode(group: Any, observations: spaces.Space, actions: bool) -> dict[str, np.ndarray]:
+    wanted = ["rewards", "terminations", *(["actions"] if actions else [])]
+    states = flattening.flat_rows(observations, group["observations"], _ITEM)
+    return {"observations": states} | {name: np.asarray(group[name]) for name in wanted}
 
 
 def _sums_of_rewards(episodes: list[dict[str, np.ndarray]]) -> list[Any] | None:

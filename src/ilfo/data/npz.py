@@ -12,14 +12,14 @@ All states of a file are in one array, split by `lengths`. A file of N trajector
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from ilfo.data.statements import EVERY, OBSERVED
+from ilfo.data.statements import EVERY, NAMES, OBSERVED
 from ilfo.data.trajectory import (
     Trajectory,
     checked,
@@ -28,9 +28,11 @@ from ilfo.data.trajectory import (
     terminal_flags,
     valid_returns,
 )
-from ilfo.storage.atomic import atomic, require_new
+from ilfo.storage.atomic import require_new
 
 FORMAT = 1
+MINARI = "minari:"
+"""What the id of a Minari dataset begins with where a file could stand, too."""
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 _NEEDED = ("states", "lengths", "terminal")
 _CONVERT = (
@@ -48,20 +50,10 @@ class PartlyWithoutActions(DemonstrationError):
 
 
 def write(
-    path: Path, trajectories: Iterable[Trajectory], returns: np.ndarray | None, metadata: str
+    file: BinaryIO, trajectories: list[Trajectory], returns: np.ndarray | None, metadata: str
 ) -> None:
-    """Write one file atomically; raises FileExistsError if it exists."""
-    _refuse_existing(path)
-    arrays = _to_arrays(list(trajectories), returns, metadata)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic(path) as file:
-        np.savez_compressed(file, **arrays)
-        _refuse_existing(path)  # again: another process may have written it meanwhile
-
-
-def _refuse_existing(path: Path) -> None:
-    if path.exists():
-        raise FileExistsError(f"{path} exists; choose another name, or remove it first")
+    """Write the content of one file."""
+    np.savez_compressed(file, **_to_arrays(trajectories, returns, metadata))
 
 
 def _to_arrays(
@@ -144,8 +136,8 @@ def require_file(path: Path) -> None:
     """Raise an error if `path` does not exist or is a pickle."""
     if not path.exists():
         raise FileNotFoundError(
-            f"there are no demonstrations at {path}; expected an .npz, .csv or .parquet file, or "
-            "a directory of .npz files"
+            f"there are no demonstrations at {path}; expected an .npz, .npy, .csv or .parquet "
+            f"file, a folder of such files, or {MINARI}ID for a Minari dataset"
         )
     if path.suffix.lower() in PICKLES:
         raise DemonstrationError(
@@ -158,8 +150,6 @@ def require_file(path: Path) -> None:
 def open_shards(path: Path, *, actions: bool) -> list[Shard]:
     """The shards of a directory in alphabetical order, or the single file `path`."""
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    if not paths:
-        raise DemonstrationError(f"{path} is a directory without .npz shards")
     try:
         return [Shard.open(shard, actions=actions) for shard in paths]
     except DemonstrationError:
@@ -197,26 +187,27 @@ def read_shards(shards: list[Shard]) -> Iterator[Trajectory]:
             yield trajectory
 
 
-def joined_returns(shards: list[Shard]) -> np.ndarray | None:
-    """The returns of all trajectories; None if any shard has none."""
-    present = [shard.returns for shard in shards if shard.returns is not None]
-    return frozen(np.concatenate(present)) if len(present) == len(shards) else None
+def joined_returns(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """The returns of all trajectories of several files; None if any file has none."""
+    present = [returns for returns in parts if returns is not None]
+    return frozen(np.concatenate(present)) if len(present) == len(parts) else None
 
 
-def shared_metadata(shards: list[Shard]) -> dict[str, Any]:
-    """The entries that all shards have in common; they must agree about rate and dimensions."""
-    first, *others = [shard.metadata for shard in shards]
-    rates = {shard.metadata.get(EVERY, 1) for shard in shards}
+def shared_metadata(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The entries that all files have in common; they must agree about rate and dimensions."""
+    first, *others = parts
+    rates = {metadata.get(EVERY, 1) for metadata in parts}
     if len(rates) > 1:
         raise DemonstrationError(
             f"the files of the folder have states that are {sorted(rates)} control steps apart; "
             "put each rate into a folder of its own"
         )
-    if any(other.get(OBSERVED) != first.get(OBSERVED) for other in others):
-        raise DemonstrationError(
-            "the files of the folder hold different dimensions of the state; put each kind into a "
-            "folder of its own"
-        )
+    for entry in (OBSERVED, NAMES):
+        if any(other.get(entry) != first.get(entry) for other in others):
+            raise DemonstrationError(
+                "the files of the folder hold different dimensions of the state; put each kind "
+                "into a folder of its own"
+            )
     return {
         name: value
         for name, value in first.items()

@@ -1,4 +1,5 @@
-"""What recordings say of themselves in their metadata: their rate, and which part of the state."""
+"""What recordings say of themselves in their metadata: their rate, which part of the state they
+hold, and what its dimensions are called."""
 
 from typing import Any
 
@@ -6,6 +7,8 @@ EVERY = "states_every"
 """Control steps between two states; recordings without this entry are at the control rate."""
 OBSERVED = "observed"
 """Numbers of the state's dimensions that they hold; recordings without this entry hold all."""
+NAMES = "names"
+"""Names of the dimensions that they hold; recordings without this entry have none."""
 
 
 def valid_rate(every: Any) -> int:
@@ -29,6 +32,18 @@ def valid_dimensions(observed: Any) -> tuple[int, ...] | None:
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{OBSERVED} is {observed!r}, but must not name a dimension twice")
     return numbers
+
+
+def valid_names(names: Any) -> tuple[str, ...] | None:
+    """The names of the dimensions, or ValueError; None if they have none."""
+    if names is None:
+        return None
+    found = tuple(names) if isinstance(names, list | tuple) else ()
+    if not found or not all(isinstance(name, str) and name for name in found):
+        raise ValueError(f"{NAMES} is {names!r}, but must be a list of names of dimensions")
+    if len(set(found)) < len(found):
+        raise ValueError(f"{NAMES} is {names!r}, but must not give a name twice")
+    return found
 
 
 def _is_count(value: Any) -> bool:

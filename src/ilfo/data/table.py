@@ -2,7 +2,8 @@
 
 Each row is one state, so an episode of T transitions has T+1 rows. The columns are
 
-    episode    a number or a name; the rows of an episode are consecutive and in order of time
+    episode    a number or a name; the rows of an episode are consecutive and in order of time;
+               without this column the table is one episode
     step       optional, increases by one from row to row; used to detect missing rows
     terminal   true in the last row of an episode that ended in a terminal state, else false
     action*    optional, the action taken in the row's state; may be empty in the last row
@@ -24,58 +25,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ilfo.data.columns import EPISODE, Column, CsvColumns, MemoryColumns, ParquetColumns
-from ilfo.data.npz import DemonstrationError, require_file
+from ilfo.data.columns import Column, CsvColumns, MemoryColumns, ParquetColumns
+from ilfo.data.npz import DemonstrationError, decode_metadata, require_file
+from ilfo.data.roles import ACTION, LISTED, roles_of
+from ilfo.data.statements import NAMES, OBSERVED
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
 
-STEP, TERMINAL, ACTION, REWARD = "step", "terminal", "action", "reward"
 SUFFIXES = (".csv", ".parquet")
-_NO_STATES = frozenset(
-    [
-        "episode",
-        "episode_id",
-        "trajectory",
-        "step",
-        "steps",
-        "t",
-        "time",
-        "timestep",
-        "timestamp",
-        "index",
-        "id",
-        "terminal",
-        "terminals",
-        "terminated",
-        "done",
-        "dones",
-        "truncated",
-        "truncation",
-        "timeout",
-        "reward",
-        "rewards",
-        "rews",
-        "return",
-        "act",
-        "acts",
-        "info",
-        "infos",
-    ]
-)
-"""Column names, in any case, that are hardly ever dimensions of a state."""
 
 Table = str | os.PathLike[str] | Mapping[str, ArrayLike]
+
+
+Recorded = tuple[list[Trajectory], np.ndarray | None, dict[str, Any]]
 
 
 def read_table(
     table: Table,
     *,
-    states: Sequence[str] | None,
-    terminal: bool | Sequence[bool] | np.ndarray | None,
-    actions: bool,
-) -> tuple[list[Trajectory], np.ndarray | None]:
-    """The trajectories and their returns; only the needed columns are decoded."""
+    states: Sequence[str] | None = None,
+    terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
+    episode: str | None = None,
+    actions: bool = False,
+) -> Recorded:
+    """The trajectories, their returns and the metadata; only the needed columns are decoded.
+
+    `states` lists the columns of the state. `terminal` says how episodes ended, or which column
+    says it. `episode` is the column that tells episodes apart.
+    """
+    options: dict[str, Any] = {"states": states, "terminal": terminal, "episode": episode}
     if isinstance(table, Mapping):
-        return _read(MemoryColumns(table), states, terminal, actions)
+        return _read(MemoryColumns(table), **options, actions=actions)
     path = Path(table)
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
@@ -83,7 +62,7 @@ def read_table(
     require_file(path)
     with _naming(path):
         source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path)
-        return _read(source, states, terminal, actions)
+        return _read(source, **options, actions=actions)
 
 
 @contextmanager
@@ -94,83 +73,45 @@ def _naming(path: Path) -> Iterator[None]:
         raise DemonstrationError(f"{path}: {error}") from error
 
 
-def _read(source, states, terminal, actions) -> tuple[list[Trajectory], np.ndarray | None]:
-    names = list(source.names)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"columns {twice} appear more than once; rename or drop the duplicates")
-    dimensions = _dimensions(names, states)
-    acts = [name for name in names if _is_action(name)] if actions else []
-    if actions and not acts:
-        raise ValueError(f"there is no column that begins with {ACTION!r}, only {names}")
-    _check_terminal(names, terminal)
-    special = [name for name in (EPISODE, STEP, TERMINAL, REWARD) if name in names]
-    columns = source.read([*special, *dimensions, *acts])
-
-    episodes = _episodes(columns[EPISODE])
-    if STEP in columns:
-        _check_steps(_numeric(STEP, columns[STEP]), episodes)
-    for name in dimensions:
+def _read(source, *, states, terminal, episode, actions) -> Recorded:
+    roles = roles_of(
+        list(source.names), states=states, terminal=terminal, episode=episode, actions=actions
+    )
+    columns = source.read(roles.names, roles.episode)
+    rows = len(columns[roles.states[0]].values)
+    labels = _one_label(rows) if roles.episode is None else columns[roles.episode]
+    episodes = _episodes(labels)
+    if roles.step is not None:
+        _check_steps(roles.step, _numeric(roles.step, columns[roles.step]), episodes)
+    for name in roles.states:
         _check_complete(name, _numeric(name, columns[name]), episodes)
-    given = _flags(columns[TERMINAL], episodes) if terminal is None else terminal
+    given = terminal
+    if roles.terminal is not None:
+        given = _flags(roles.terminal, columns[roles.terminal], episodes)
     flags = terminal_flags(given, len(episodes))
-    returns = _returns(columns[REWARD], episodes) if REWARD in columns else None
+    returns = None
+    if roles.reward is not None:
+        returns = _returns(roles.reward, columns[roles.reward], episodes)
 
-    block = np.stack([columns[name].values for name in dimensions], axis=1)
-    labels: list[Any] = [None] * len(episodes)
-    if acts:
-        labels = _actions([columns[name] for name in acts], acts, episodes)
-    raw = map(Trajectory, [block[rows] for rows in episodes], flags, labels)
-    return list(checked(raw)), valid_returns(returns, len(episodes))
-
-
-def _is_action(name: str) -> bool:
-    return name.lower().startswith(ACTION)
-
-
-def _dimensions(names: list[str], states: Sequence[str] | None) -> list[str]:
-    """The columns that are dimensions of the state."""
-    if EPISODE not in names:
-        raise ValueError(f"there is no column {EPISODE!r}, only {names}")
-    possible = [
-        name
-        for name in names
-        if name not in (EPISODE, STEP, TERMINAL, REWARD) and not _is_action(name)
-    ]
-    if states is None:
-        unnamed = [name for name in possible if not name or name.startswith("__index_level_")]
-        if unnamed:
-            raise ValueError(
-                f"column {names.index(unnamed[0])} has no name and may be an index; remove it from "
-                "the table, or list the columns of the state with states=[...]"
-            )
-        odd = [name for name in possible if name.lower() in _NO_STATES]
-        if odd:
-            raise ValueError(
-                f"column {odd[0]!r} does not look like a dimension of the state; drop it, rename "
-                f"it to {EPISODE}, {STEP}, {TERMINAL}, {REWARD} or {ACTION}... if it is one of "
-                "these, or list the columns of the state with states=[...]"
-            )
-        chosen = possible
-    else:
-        chosen = [states] if isinstance(states, str) else list(states)
-        wrong = [name for name in chosen if name not in possible]
-        if wrong or len(set(chosen)) < len(chosen):
-            raise ValueError(f"states={chosen}, expected distinct names from {possible}")
-    if not chosen:
-        raise ValueError(f"none of the columns {names} is a dimension of the state")
-    return chosen
+    block = np.stack([columns[name].values for name in roles.states], axis=1)
+    taken: list[Any] = [None] * len(episodes)
+    if roles.actions:
+        taken = _actions(columns, roles.actions, episodes)
+    raw = map(Trajectory, [block[rows] for rows in episodes], flags, taken)
+    metadata = _metadata(decode_metadata(source.metadata), roles.states, states is not None)
+    return list(checked(raw)), valid_returns(returns, len(episodes)), metadata
 
 
-def _check_terminal(names: list[str], terminal: Any) -> None:
-    if terminal is None and TERMINAL not in names:
-        raise ValueError(
-            f"there is no column {TERMINAL!r}; add one that is true in the last row of an episode "
-            "that ended in a terminal state, or call Demonstrations.from_table(..., "
-            "terminal=False) if all episodes were truncated"
-        )
-    if terminal is not None and TERMINAL in names:
-        raise ValueError(f"terminal is given twice: leave it out, or drop the column {TERMINAL!r}")
+def _metadata(stored: dict[str, Any], names: Sequence[str], chosen: bool) -> dict[str, Any]:
+    """What the file says of itself, with the names of the columns that were read."""
+    if chosen:  # it speaks of all columns of the table
+        stored.pop(OBSERVED, None)
+    return stored | {NAMES: list(names)} if all(names) else stored
+
+
+def _one_label(rows: int) -> Column:
+    """The episode of every row of a table without such a column."""
+    return Column(np.zeros(rows, np.int64), np.zeros(rows, bool))
 
 
 def _episodes(column: Column) -> list[slice]:
@@ -178,7 +119,7 @@ def _episodes(column: Column) -> list[slice]:
     if not len(labels):
         raise ValueError("the table has no rows; at least one trajectory is needed")
     if column.missing.any():
-        raise ValueError(f"row {int(np.argmax(column.missing))} has no {EPISODE}")
+        raise ValueError(f"row {int(np.argmax(column.missing))} has no episode")
     starts = [0, *(np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist(), len(labels)]
     seen: dict[Any, int] = {}
     for index, start in enumerate(starts[:-1]):
@@ -197,19 +138,19 @@ def _numeric(name: str, column: Column) -> Column:
         shown = repr(column.values[0]) if len(column.values) else "nothing"
         raise ValueError(
             f"column {name!r} holds {shown} of type {column.values.dtype}, expected numbers; drop "
-            "it, or list the columns of the state with states=[...]"
+            f"it, or {LISTED}"
         )
     return column
 
 
-def _check_steps(column: Column, episodes: list[slice]) -> None:
+def _check_steps(name: str, column: Column, episodes: list[slice]) -> None:
     for index, rows in enumerate(episodes):
         steps = np.where(column[rows].missing, np.nan, column[rows].values.astype(np.float64))
         wrong = np.flatnonzero(np.diff(steps) != 1)
         if len(wrong):
             before, after = steps[wrong[0]], steps[wrong[0] + 1]
             raise ValueError(
-                f"trajectory {index}: {STEP} goes from {before:g} to {after:g}, expected one more; "
+                f"trajectory {index}: {name} goes from {before:g} to {after:g}, expected one more; "
                 "sort the rows, and split an episode where rows are missing"
             )
 
@@ -226,10 +167,10 @@ def _check_complete(name: str, column: Column, episodes: list[slice]) -> None:
             )
 
 
-def _flags(column: Column, episodes: list[slice]) -> list[bool]:
+def _flags(name: str, column: Column, episodes: list[slice]) -> list[bool]:
     values, missing = column.values, column.missing
     if values.dtype.kind not in "biuf" or not np.isin(values[~missing], (0, 1)).all():
-        raise ValueError(f"column {TERMINAL!r} must hold true and false, or 1 and 0")
+        raise ValueError(f"column {name!r} must hold true and false, or 1 and 0")
     true = np.where(missing, 0, values).astype(bool)
     flags = []
     for index, rows in enumerate(episodes):
@@ -237,23 +178,23 @@ def _flags(column: Column, episodes: list[slice]) -> list[bool]:
         if true[rows.start : last].any():
             step = int(np.argmax(true[rows]))
             raise ValueError(
-                f"trajectory {index}: {TERMINAL} is true at step {step}, but the episode has "
-                f"{last - rows.start} steps; give the rows after it another {EPISODE}"
+                f"trajectory {index}: {name} is true at step {step}, but the episode has "
+                f"{last - rows.start} steps; give the rows after it another episode"
             )
         if missing[last]:
-            raise ValueError(f"trajectory {index}: {TERMINAL} is empty in its last row")
+            raise ValueError(f"trajectory {index}: {name} is empty in its last row")
         flags.append(bool(true[last]))
     return flags
 
 
-def _returns(column: Column, episodes: list[slice]) -> list[float]:
-    _numeric(REWARD, column)
+def _returns(name: str, column: Column, episodes: list[slice]) -> list[float]:
+    _numeric(name, column)
     returns = []
     for index, rows in enumerate(episodes):
         missing = column[rows].missing
         if missing[1:-1].any() or (missing[0] and missing[-1]):
             raise ValueError(
-                f"trajectory {index}: column {REWARD!r} has {int(missing.sum())} empty rows, "
+                f"trajectory {index}: column {name!r} has {int(missing.sum())} empty rows, "
                 "but only the first or the last may be empty; fill them in or drop the column"
             )
         rewards = column[rows].values[~missing].astype(np.float64)
@@ -262,12 +203,14 @@ def _returns(column: Column, episodes: list[slice]) -> list[float]:
     return returns
 
 
-def _actions(columns: list[Column], names: list[str], episodes: list[slice]) -> list[np.ndarray]:
+def _actions(
+    columns: Mapping[str, Column], names: Sequence[str], episodes: list[slice]
+) -> list[np.ndarray]:
     but_last = [slice(rows.start, rows.stop - 1) for rows in episodes]
-    for name, column in zip(names, columns, strict=True):
-        _check_complete(name, _numeric(name, column), but_last)
-    if names == [ACTION]:  # a single number, such as a Discrete action
-        block = columns[0].values
+    for name in names:
+        _check_complete(name, _numeric(name, columns[name]), but_last)
+    if list(names) == [ACTION]:  # a single number, such as a Discrete action
+        block = columns[ACTION].values
     else:
-        block = np.stack([column.values for column in columns], axis=1)
+        block = np.stack([columns[name].values for name in names], axis=1)
     return [block[rows] for rows in but_last]

@@ -1,6 +1,6 @@
 """Inverse dynamics: predicts the action from a state and the next state (for BC-O).
 
-    q(a | s, s'):  a softmax over discrete actions,
+    q(a | s, s'):  a softmax over discrete actions, or over each entry of vectors of them,
                    or N(μ(s, s'), diag σ²(s, s')) on [-1, 1]^A
     minimise  - E log q(a | s, s')   over the agent's own transitions
 
@@ -20,10 +20,17 @@ from jaxtyping import Array, Bool, Float
 from ilfo.common import fitting as training
 from ilfo.common.buffer import Buffer
 from ilfo.common.networks import MLP, mlp
-from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.spaces import ActionSpace, BoxActions
 from ilfo.common.types import Log, Normaliser, Transition
 from ilfo.common.validation import require_at_least
-from ilfo.policies.base import AbstractDistribution, Categorical, Gaussian
+from ilfo.policies.base import (
+    AbstractDistribution,
+    Categorical,
+    Gaussian,
+    MultiCategorical,
+    discrete_distribution,
+    split_entries,
+)
 
 LOG_STD = (-5.0, 2.0)
 HELD_OUT = 10
@@ -46,8 +53,9 @@ class Inverse(eqx.Module):
         """q(·|s, s')."""
         x = jnp.concatenate([self.states(state), self.changes(next_state - state)])
         out = self.network(jax.lax.stop_gradient(x))
-        if isinstance(self.actions, DiscreteActions):
-            return Categorical(out)
+        discrete = discrete_distribution(self.actions, out)
+        if discrete is not None:
+            return discrete
         mean, log_std = jnp.split(out, 2)
         return Gaussian(mean, jnp.clip(log_std, *LOG_STD))
 
@@ -63,6 +71,8 @@ class Inverse(eqx.Module):
         distribution = self.distribution(state, next_state)
         if isinstance(distribution, Categorical):
             return jax.nn.softmax(distribution.logits).max()
+        if isinstance(distribution, MultiCategorical):
+            return jnp.exp(distribution.log_prob(distribution.mode()))
         assert isinstance(distribution, Gaussian)
         left = jnp.exp(2 * distribution.log_std) / self.spread**2
         return jnp.clip(1 - left.mean(), 0.0, 1.0)
@@ -92,7 +102,7 @@ class InverseDynamics(eqx.Module):
     def init(self, state_dim: int, actions: ActionSpace, *, key: Array) -> InverseState:
         """An untrained model."""
         size = actions.encoded_dim
-        outputs = size if isinstance(actions, DiscreteActions) else 2 * size
+        outputs = 2 * size if isinstance(actions, BoxActions) else size
         network = mlp(2 * state_dim, outputs, self.width, self.depth, key=key)
         scales = Normaliser.identity(state_dim)
         model = Inverse(network, actions, scales, scales, jnp.ones(size))
@@ -132,7 +142,7 @@ class InverseDynamics(eqx.Module):
         return InverseState(model, optimiser), log
 
     def _spread(self, actions: ActionSpace, taken: Array, weight: Float[Array, " n"]):
-        if isinstance(actions, DiscreteActions):
+        if not isinstance(actions, BoxActions):
             return jnp.ones(actions.encoded_dim)
         return Normaliser.fit(taken, weight).scale
 
@@ -145,10 +155,15 @@ class Inverses(eqx.Module):
     def distribution(
         self, state: Float[Array, " S"], next_state: Float[Array, " S"]
     ) -> AbstractDistribution:
-        """The mixture; for Box actions, the Gaussian of its mean and variance."""
+        """The mixture; for vectors of discrete actions, of each entry by itself; for Box actions,
+        the Gaussian of its mean and variance."""
         each = eqx.filter_vmap(lambda member: member.distribution(state, next_state))(self.members)
         if isinstance(each, Categorical):
             return Categorical(jnp.log(jax.nn.softmax(each.logits).mean(0)))
+        if isinstance(each, MultiCategorical):
+            entries = split_entries(each.logits, each.counts)
+            mixed = [jnp.log(jax.nn.softmax(logits).mean(0)) for logits in entries]
+            return MultiCategorical(jnp.concatenate(mixed), each.counts)
         assert isinstance(each, Gaussian)
         mean = each.mean.mean(0)
         variance = (jnp.exp(2 * each.log_std) + (each.mean - mean) ** 2).mean(0)
@@ -187,11 +202,14 @@ class InverseEnsemble(eqx.Module):
 
 
 def accuracy(model: Inverse, transitions: Transition, valid: Bool[Array, " n"]) -> Float[Array, ""]:
-    """Share of discrete actions that are inferred correctly, or R² of Box actions."""
+    """Share of discrete actions that are inferred correctly, with all their entries, or R² of Box
+    actions."""
     inferred = jax.vmap(model.infer)(transitions.state, transitions.next_state)
     count = jnp.maximum(valid.sum(), 1)
-    if isinstance(model.actions, DiscreteActions):
-        return (valid & (inferred == transitions.action)).sum() / count
+    if not isinstance(model.actions, BoxActions):
+        right = inferred == transitions.action
+        whole = right if right.ndim == 1 else right.all(-1)
+        return (valid & whole).sum() / count
     weight = valid[:, None].astype(jnp.float32)
     mean = (weight * transitions.action).sum(0) / count
     error = (weight * (inferred - transitions.action) ** 2).sum()

@@ -1,14 +1,21 @@
 """Making copies of any Gymnasium environment, one for each parallel stream."""
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 
+from ilfo.common.flattening import is_composite, names
+from ilfo.common.importing import FILE, import_named
+
 Environment: TypeAlias = str | gym.Env | Callable[[], gym.Env]
-"""A registered id, an environment made by `gymnasium.make`, or a function that makes one."""
+"""A registered id, an environment made by `gymnasium.make`, or a function that makes one.
+
+An id may say where it comes from: `package:Id` and `file.py:Id` import that first. Both also name a
+class or a function that makes an environment: `file.py:MyEnv`.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,16 @@ class Factory:
     """Time limit of an episode, in steps."""
     observation_space: gym.Space
     action_space: gym.Space
+    own_observations: gym.Space | None = None
+    """The environment's own Dict or Tuple of observations, where copies flatten it."""
+    names: tuple[str, ...] | None = None
+    """Names of the dimensions of a flattened observation; None where it was always a vector."""
+
+    def flat(self, observation: Any) -> Any:
+        """An observation of the environment as its copies have it: flattened, where they do so."""
+        if self.own_observations is None:
+            return observation
+        return gym.spaces.flatten(self.own_observations, observation)
 
     def make_many(self, count: int) -> list[gym.Env]:
         """Makes `count` copies."""
@@ -37,9 +54,11 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
     """
     if horizon is not None and (isinstance(horizon, bool) or horizon < 1):
         raise ValueError(f"horizon is {horizon}, but must be a positive number of steps")
-    make = _maker(environment, horizon)
+    if isinstance(environment, str):
+        environment = _named(environment)
+    make = _flattening(_maker(environment, horizon))
     sample = make()
-    own = sample.spec.max_episode_steps if sample.spec else None
+    own = time_limit(sample)
     name = sample.spec.id if sample.spec else type(sample.unwrapped).__name__
     limit = horizon or own
     if limit is None:
@@ -47,22 +66,79 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
             f"{name} has no time limit and no horizon was given; set the maximum number of steps "
             "of an episode (horizon=..., or --horizon on the command line)"
         )
-    spaces = sample.observation_space, sample.action_space
+    spaces = sample.observation_space, sample.action_space, own_observations(sample)
+    flattened = flattened_space(sample)
     sample.close()
-    return Factory(make, name, limit, *spaces)
+    return Factory(make, name, limit, *spaces, None if flattened is None else names(flattened))
+
+
+class Flattened(gym.wrappers.FlattenObservation):
+    """Gymnasium's wrapper, put around an environment here rather than by the user."""
+
+
+def _flattening(make: Callable[..., gym.Env]) -> Callable[..., gym.Env]:
+    """Makes environments whose observations are vectors, where they were Dicts or Tuples."""
+
+    def made(**kwargs: Any) -> gym.Env:
+        environment = make(**kwargs)
+        if not is_composite(environment.observation_space):
+            return environment
+        return Flattened(environment)
+
+    return made
+
+
+def own_observations(environment: gym.Env) -> gym.Space | None:
+    """The Dict or Tuple of observations that a copy flattens; None if it flattens none."""
+    return environment.env.observation_space if isinstance(environment, Flattened) else None
+
+
+def flattened_space(environment: gym.Env) -> gym.Space | None:
+    """The Dict or Tuple whose parts the dimensions of the observations are, whoever flattened it;
+    None where they are something else."""
+    while isinstance(environment, gym.Wrapper):
+        if isinstance(environment, gym.wrappers.FlattenObservation):
+            inner = environment.env.observation_space
+            return inner if is_composite(inner) else None
+        if isinstance(environment, gym.ObservationWrapper):
+            return None
+        environment = environment.env
+    return None
+
+
+def time_limit(environment: gym.Env) -> int | None:
+    """Steps after which an episode is truncated: of the spec, or of the strictest wrapper."""
+    limits = [environment.spec.max_episode_steps] if environment.spec else []
+    while isinstance(environment, gym.Wrapper):
+        if isinstance(environment, gym.wrappers.TimeLimit):
+            limits.append(environment._max_episode_steps)
+        environment = environment.env
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _named(name: str) -> str | Callable[..., gym.Env]:
+    """The registered id that a name stands for, or the class or function of a module."""
+    module, _, entry = name.rpartition(":")
+    try:
+        imported = import_named(module) if module else None
+        if callable(getattr(imported, entry, None)) and entry not in gym.registry:
+            return getattr(imported, entry)
+        gym.spec(entry)
+    except (gym.error.Error, ImportError) as error:
+        raise ValueError(f"unknown environment {name!r}: {error}") from error
+    return entry
+
+
+def located(name: str) -> str:
+    """The same name from any working directory: a file in it gets its whole path."""
+    module, colon, entry = name.rpartition(":")
+    return f"{Path(module).resolve()}{colon}{entry}" if module.endswith(FILE) else name
 
 
 def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.Env]:
     if isinstance(environment, str):
-        package, _, name = environment.rpartition(":")
-        try:
-            if package:
-                importlib.import_module(package)
-            gym.spec(name)
-        except (gym.error.Error, ImportError) as error:
-            raise ValueError(f"unknown environment {environment!r}: {error}") from error
         return lambda **kwargs: gym.make(
-            name, max_episode_steps=horizon, disable_env_checker=True, **kwargs
+            environment, max_episode_steps=horizon, disable_env_checker=True, **kwargs
         )
     if isinstance(environment, gym.Env):
         spec = environment.spec
@@ -89,10 +165,11 @@ def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:
         )
     if horizon is None:
         return environment
-    own = environment.spec.max_episode_steps if environment.spec else None
+    own = time_limit(environment)
     if own is not None and own < horizon:
         raise ValueError(
             f"horizon is {horizon}, but the function makes an environment that stops after {own} "
-            f"steps; let it call gymnasium.make(..., max_episode_steps={horizon})"
+            f"steps; let it call gymnasium.make(..., max_episode_steps={horizon}), or leave out "
+            "its TimeLimit"
         )
     return gym.wrappers.TimeLimit(environment, horizon)

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 import gymnasium as gym
 
+from ilfo.common import flattening
+from ilfo.environments.factory import flattened_space
+
 POSITIONS = "positions"
 """Stands for the part `qpos` of a MuJoCo environment's observation."""
 NEARLY = 0.01
@@ -46,9 +49,11 @@ def steps_per_frame(rate: str, environment: gym.Env) -> int:
 
 def dimensions(names: Sequence[str], environment: gym.Env) -> tuple[int, ...]:
     """Numbers of the dimensions that are given by number or by the name of a part."""
-    parts = _parts(environment)
+    flat = flattened_space(environment)
+    parts = _parts(environment) if flat is None else _named(flat)
     own, seen = environment.unwrapped.observation_space, environment.observation_space
-    if own.shape != seen.shape and not all(name.isdecimal() for name in names):
+    known = flat is not None or own.shape == seen.shape
+    if not known and not all(name.isdecimal() for name in names):
         raise ValueError(
             "a wrapper changes the observations of this environment, so their parts are unknown; "
             "give numbers of dimensions"
@@ -61,12 +66,18 @@ def dimensions(names: Sequence[str], environment: gym.Env) -> tuple[int, ...]:
         elif name.isdecimal():
             found.append(int(name))
         else:
-            known = [POSITIONS, *parts] if "qpos" in parts else list(parts)
+            listed = [POSITIONS, *parts] if "qpos" in parts else list(parts)
             raise ValueError(
                 f"unknown part of the observation: {name!r}; give numbers of dimensions"
-                + (f", or {', '.join(known)}" if known else "; this environment names no parts")
+                + (f", or {', '.join(listed)}" if listed else "; this environment names no parts")
             )
     return tuple(found)
+
+
+def _named(space: gym.Space) -> dict[str, list[int]]:
+    """Dimensions by the name of a part of a Dict or Tuple, and by their own."""
+    single = {name: [number] for number, name in enumerate(flattening.names(space) or ())}
+    return flattening.parts(space) | single
 
 
 def _parts(environment: gym.Env) -> dict[str, list[int]]:

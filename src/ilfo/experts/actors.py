@@ -7,6 +7,8 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.common.seeding import Purpose, stream_seed
+from ilfo.environments.factory import own_observations
+from ilfo.environments.interface import explained
 from ilfo.rollouts.collect import observe
 from ilfo.rollouts.episodes import Episode
 
@@ -17,14 +19,23 @@ Actor = Callable[[np.ndarray], Any]
 def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) -> Iterator[Episode]:
     """Whole episodes of `act`, each with its own reset seed."""
     for number in range(episodes):
-        observation, _ = environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))
-        states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
-        while not (ends or stops):
-            actions.append(executable(environment.action_space, act(observation)))
-            observation, reward, ends, stops, _ = environment.step(actions[-1])
-            states.append(observe(observation))
-            rewards.append(float(reward))
-        yield Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
+        with explained(environment):
+            yield _episode(environment, act, stream_seed(seed, Purpose.RECORD, number))
+
+
+def _episode(environment: gym.Env, act: Actor, seed: int) -> Episode:
+    space, state = own_observations(environment), observe
+    if space is not None:  # the actor knows the environment as it is
+        environment = environment.env  # type: ignore[attr-defined]
+        state = lambda observation: observe(gym.spaces.flatten(space, observation))
+    observation, _ = environment.reset(seed=seed)
+    states, actions, rewards, ends, stops = [state(observation)], [], [], False, False
+    while not (ends or stops):
+        actions.append(executable(environment.action_space, act(observation)))
+        observation, reward, ends, stops, _ = environment.step(actions[-1])
+        states.append(state(observation))
+        rewards.append(float(reward))
+    return Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
 
 
 def executable(space: gym.Space, action: Any) -> Any:

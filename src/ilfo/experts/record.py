@@ -11,6 +11,7 @@ from rich.console import Console
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import action_space
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.statements import NAMES
 from ilfo.environments.factory import Factory, factory
 from ilfo.environments.tasks import Task
 from ilfo.experts.train import ExpertProgress, Plan, plan_for, train
@@ -145,7 +146,7 @@ def with_metadata(
 ) -> Demonstrations:
     """Episodes as demonstrations; environment, returns and versions are added to the metadata."""
     returns = [float(episode.rewards.sum()) for episode in played]
-    measured = {
+    measured: dict[str, Any] = {
         "environment": env_factory.name,
         "horizon": env_factory.horizon,
         "seed": seed,
@@ -154,6 +155,8 @@ def with_metadata(
         "random_return": random_return(env_factory.make(), episodes=len(played), seed=seed),
         "versions": versions(),
     }
+    if env_factory.names is not None:
+        measured[NAMES] = list(env_factory.names)
     return Demonstrations.from_arrays(
         [episode.states for episode in played],
         terminal=[episode.terminal for episode in played],

@@ -1,9 +1,6 @@
 """Policies to record demonstrations of: ilfo agents, Stable-Baselines3 models and functions."""
 
-import importlib
 import json
-import os
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ilfo.agents.acting import Predictor
+from ilfo.common.importing import import_named
 from ilfo.common.optional import needed_from
 from ilfo.common.seeding import Purpose
 from ilfo.environments.factory import Factory
@@ -23,7 +21,7 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
     """Load something that acts, for the environments of `env_factory`.
 
     `source` is the directory of a run or of a trained expert, an agent's .npz file,
-    ALGORITHM:FILE.zip of Stable-Baselines3, or package.module:function.
+    ALGORITHM:FILE.zip of Stable-Baselines3, package.module:function, or file.py:function.
     """
     path = Path(source)
     if path.is_dir() and directory.is_expert(path):
@@ -32,38 +30,37 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
         generator = np.random.default_rng([seed, Purpose.PREDICT])
         return lambda observation: predict(observation, generator, greedy)
     if path.is_dir():
-        return _predicting(load_best(path), greedy)
+        return _predicting(load_best(path), env_factory, greedy)
     if path.suffix == ".npz":
-        return _predicting(load_agent(path), greedy)
+        return _predicting(load_agent(path), env_factory, greedy)
     first, colon, rest = source.partition(":")
     if colon and rest.endswith(".zip"):
         model = load_sb3(first, Path(rest), env_factory)
         model.set_random_seed(seed)
-        return _predicting(model, greedy)
+        return _predicting(model, env_factory, greedy)
     if colon:
         return _function(source, first, rest)
     raise ValueError(
         f"policy is {source!r}, but must be the directory of a run or of an expert, an agent's "
-        ".npz, ALGORITHM:FILE.zip of Stable-Baselines3 (ppo:expert.zip), or package.module:function"
+        ".npz, ALGORITHM:FILE.zip of Stable-Baselines3 (ppo:expert.zip), package.module:function "
+        "or file.py:function"
     )
 
 
 def _function(source: str, module: str, name: str) -> Actor:
-    """A function of an importable module; the current folder is searched too."""
-    sys.path.insert(0, os.getcwd())
+    """A function of a module or of a file; the current folder is searched too."""
     try:
-        function = getattr(importlib.import_module(module), name)
+        function = getattr(import_named(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"there is no function {source}: {error}") from error
-    finally:
-        sys.path.remove(os.getcwd())
     if not callable(function):
         raise ValueError(f"{source} is a {type(function).__name__}, not a function")
     return function
 
 
-def _predicting(agent: Any, greedy: bool) -> Actor:
-    return lambda observation: agent.predict(observation, deterministic=greedy)[0]
+def _predicting(agent: Any, env_factory: Factory, greedy: bool) -> Actor:
+    flat = env_factory.flat
+    return lambda observation: agent.predict(flat(observation), deterministic=greedy)[0]
 
 
 def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:

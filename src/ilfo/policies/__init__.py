@@ -1,16 +1,22 @@
 """Policies: a distribution over actions for every state.
 
 `MLPPolicy` holds the hyper-parameters of a policy network; its `init` builds a `CategoricalMLP` for
-discrete actions and a `GaussianMLP` for Box actions. `SquashedMLP` is the policy of SAC. `Cloning`
-fits a policy to pairs of states and actions by maximum likelihood. On the host, `HostPolicy`
-computes these classes in NumPy.
+discrete actions, a `MultiCategoricalMLP` for vectors of them and a `GaussianMLP` for Box actions.
+`SquashedMLP` is the policy of SAC. `Cloning` fits a policy to pairs of states and actions by
+maximum likelihood. On the host, `HostPolicy` computes these classes in NumPy.
 """
 
-from ilfo.policies.base import AbstractDistribution, AbstractPolicy, Categorical, Gaussian
+from ilfo.policies.base import (
+    AbstractDistribution,
+    AbstractPolicy,
+    Categorical,
+    Gaussian,
+    MultiCategorical,
+)
 from ilfo.policies.cloning import Cloning
 from ilfo.policies.host import HostPolicies, HostPolicy
 from ilfo.policies.latent import LatentPolicy
-from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MLPPolicy
+from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MLPPolicy, MultiCategoricalMLP
 from ilfo.policies.squashed import SquashedGaussian, SquashedMLP
 
 __all__ = [
@@ -25,6 +31,8 @@ __all__ = [
     "HostPolicy",
     "LatentPolicy",
     "MLPPolicy",
+    "MultiCategorical",
+    "MultiCategoricalMLP",
     "SquashedGaussian",
     "SquashedMLP",
 ]

@@ -1,11 +1,14 @@
 """Interface of policies and of the action distributions they return."""
 
 import abc
+import itertools
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+
+from ilfo.common.spaces import ActionSpace, DiscreteActions, MultiDiscreteActions
 
 
 class AbstractDistribution(eqx.Module):
@@ -62,6 +65,60 @@ class Categorical(AbstractDistribution):
     def entropy(self):
         mine = jax.nn.log_softmax(self.logits)
         return -(jnp.exp(mine) * mine).sum()
+
+
+class MultiCategorical(AbstractDistribution):
+    """Over vectors of discrete actions, independent in each entry."""
+
+    logits: Float[Array, " n"]
+    """Those of all entries, one after another."""
+    counts: tuple[int, ...] = eqx.field(static=True)
+    """Number of actions of each entry."""
+
+    def noise(self, *shape, key):
+        return jax.random.gumbel(key, (*shape, self.logits.shape[-1]))
+
+    def sample(self, noise) -> Int[Array, " A"]:
+        parts = zip(self.entries, split_entries(noise, self.counts), strict=True)
+        return jnp.stack([entry.sample(own) for entry, own in parts])
+
+    def mode(self) -> Int[Array, " A"]:
+        return jnp.stack([entry.mode() for entry in self.entries])
+
+    def log_prob(self, action):
+        return _total([entry.log_prob(action[i]) for i, entry in enumerate(self.entries)])
+
+    def kl(self, other):
+        pairs = zip(self.entries, other.entries, strict=True)
+        return _total([mine.kl(others) for mine, others in pairs])
+
+    def entropy(self):
+        return _total([entry.entropy() for entry in self.entries])
+
+    @property
+    def entries(self) -> list[Categorical]:
+        """The distribution of each entry."""
+        return [Categorical(logits) for logits in split_entries(self.logits, self.counts)]
+
+
+def split_entries(values: Array, counts: tuple[int, ...]) -> list[Array]:
+    """The numbers of each entry, from those of all entries in the last axis."""
+    return jnp.split(values, list(itertools.accumulate(counts))[:-1], axis=-1)
+
+
+def _total(terms: list[Float[Array, ""]]) -> Float[Array, ""]:
+    return jnp.stack(terms).sum()
+
+
+def discrete_distribution(
+    actions: ActionSpace, logits: Float[Array, " n"]
+) -> Categorical | MultiCategorical | None:
+    """The distribution with these logits; None for continuous actions."""
+    if isinstance(actions, DiscreteActions):
+        return Categorical(logits)
+    if isinstance(actions, MultiDiscreteActions):
+        return MultiCategorical(logits, actions.counts)
+    return None
 
 
 class Gaussian(AbstractDistribution):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.latent import LatentPolicy
-from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
+from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
 from ilfo.policies.squashed import LOG_STD_MAX, LOG_STD_MIN, SquashedMLP
 
 
@@ -25,12 +25,14 @@ class HostPolicy:
         self._latent: HostPolicy | None = None
         if isinstance(policy, LatentPolicy):
             self._latent, policy = HostPolicy(policy.latent), policy.remap
-        if not isinstance(policy, CategoricalMLP | GaussianMLP | SquashedMLP):
+        known = CategoricalMLP | MultiCategoricalMLP | GaussianMLP | SquashedMLP
+        if not isinstance(policy, known):
             raise TypeError(
                 f"cannot act with a policy of class {type(policy).__name__}: expected "
-                "CategoricalMLP, GaussianMLP, SquashedMLP or LatentPolicy"
+                "CategoricalMLP, MultiCategoricalMLP, GaussianMLP, SquashedMLP or LatentPolicy"
             )
-        self._discrete = isinstance(policy, CategoricalMLP)
+        self._discrete = isinstance(policy, CategoricalMLP | MultiCategoricalMLP)
+        self._counts = policy.counts if isinstance(policy, MultiCategoricalMLP) else None
         self._squashed = isinstance(policy, SquashedMLP)
         layers = policy.network.layers
         self._weights = [np.asarray(layer.weight) for layer in layers]
@@ -65,7 +67,7 @@ class HostPolicy:
         out = self.outputs(states)
         if self._squashed:
             return np.tanh(np.split(out, 2, axis=-1)[0])
-        return out.argmax(-1).astype(np.int32) if self._discrete else out
+        return self._likeliest(out) if self._discrete else out
 
     def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Random actions; `noise` comes from `draw_noise`, one row per state."""
@@ -75,7 +77,13 @@ class HostPolicy:
             return np.tanh(mean + np.exp(np.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)) * noise)
         if not self._discrete:
             return out + self._std * noise
-        return (out + noise).argmax(-1).astype(np.int32)
+        return self._likeliest(out + noise)
+
+    def _likeliest(self, logits: np.ndarray) -> np.ndarray:
+        if self._counts is None:
+            return logits.argmax(-1).astype(np.int32)
+        entries = np.split(logits, np.cumsum(self._counts)[:-1], axis=-1)
+        return np.stack([entry.argmax(-1) for entry in entries], -1).astype(np.int32)
 
     def draw_noise(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Gumbel noise for discrete actions, normal noise for continuous ones; (*shape, ·)."""

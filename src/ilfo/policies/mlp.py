@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ilfo.common.networks import MLP, mlp
-from ilfo.common.spaces import ActionSpace, DiscreteActions
+from ilfo.common.spaces import ActionSpace, DiscreteActions, MultiDiscreteActions
 from ilfo.common.types import Normaliser
 from ilfo.common.validation import require_at_least
-from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian
+from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian, MultiCategorical
 
 
 class CategoricalMLP(AbstractPolicy):
@@ -26,6 +26,18 @@ class CategoricalMLP(AbstractPolicy):
 
     def distribution(self, state):
         return Categorical(self.network(jax.lax.stop_gradient(self.normaliser)(state)))
+
+
+class MultiCategoricalMLP(AbstractPolicy):
+    """A network for the logits of every entry of a vector of discrete actions."""
+
+    network: MLP
+    normaliser: Normaliser
+    counts: tuple[int, ...] = eqx.field(static=True)
+
+    def distribution(self, state):
+        logits = self.network(jax.lax.stop_gradient(self.normaliser)(state))
+        return MultiCategorical(logits, self.counts)
 
 
 class GaussianMLP(AbstractPolicy):
@@ -105,6 +117,8 @@ class MLPPolicy(eqx.Module):
         network = eqx.tree_at(last, network, [0.01 * leaf for leaf in last(network)])
         if isinstance(actions, DiscreteActions):
             return CategoricalMLP(network, normaliser)
+        if isinstance(actions, MultiDiscreteActions):
+            return MultiCategoricalMLP(network, normaliser, actions.counts)
         # `jnp.full` would give a weak type, and the first update would compile everything again
         log_std = self.initial_log_std * jnp.ones(actions.encoded_dim)
         return GaussianMLP(network, log_std, normaliser, self.log_std_min, self.log_std_max)

@@ -57,12 +57,31 @@ def to_onnx(arrays: Arrays) -> bytes:
         chosen = graph.node("OneHot", best, graph.constant(count, np.int64), ends, axis=1)
         x = graph.node("Concat", x, chosen, axis=1)
     out = graph.network(x, arrays, "")
+    if "counts" in arrays:
+        _to_entries(graph, out, arrays)
+        return _model(graph, shape, arrays["shape"].tolist(), arrays["like"].dtype)
     if "start" in arrays:
         best = graph.node("ArgMax", out, axis=1, keepdims=0)
         graph.node("Add", best, graph.constant(arrays["start"], np.int64), name="action")
         return _model(graph, shape, [], np.dtype(np.int64))
     _to_units(graph, out, arrays)
     return _model(graph, shape, arrays["shape"].tolist(), arrays["like"].dtype)
+
+
+def _to_entries(graph: _Graph, out: str, arrays: Arrays) -> None:
+    """The number of the largest logit of each entry."""
+    ends = np.cumsum(arrays["counts"])
+    axis = graph.constant([1], np.int64)
+    numbers = []
+    for first, end in zip(ends - arrays["counts"], ends, strict=True):
+        bounds = (graph.constant([place], np.int64) for place in (first, end))
+        entry = graph.node("Slice", out, *bounds, axis)
+        numbers.append(graph.node("ArgMax", entry, axis=1, keepdims=1))
+    both = graph.node("Concat", *numbers, axis=1)
+    moved = graph.node("Add", both, graph.constant(arrays["start"], np.int64))
+    shape = graph.constant([-1, *arrays["shape"].tolist()], np.int64)
+    kind = graph.onnx.helper.np_dtype_to_tensor_dtype(arrays["like"].dtype)
+    graph.node("Cast", graph.node("Reshape", moved, shape), to=kind, name="action")
 
 
 def _to_units(graph: _Graph, out: str, arrays: Arrays) -> None:

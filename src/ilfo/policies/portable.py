@@ -11,6 +11,7 @@ The arrays, which `reader.py` acts with:
     low, high, shape, like                 of Box actions: from [-1, 1] to the environment's units;
                                            `like` has their dtype
     start                                  of discrete actions: the number of the first one
+    counts, start, shape, like             of vectors of discrete actions: how many each entry has
     latent_shift, latent_weight_0, ...     of a policy in two stages: the first network
 """
 
@@ -20,10 +21,10 @@ from typing import BinaryIO
 import numpy as np
 
 from ilfo.common.optional import needed_from
-from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions
+from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.latent import LatentPolicy
-from ilfo.policies.mlp import CategoricalMLP, GaussianMLP
+from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
 from ilfo.policies.onnx_graph import Arrays, to_onnx
 from ilfo.policies.squashed import SquashedMLP
 from ilfo.storage.atomic import atomic, require_new
@@ -42,10 +43,11 @@ def to_arrays(
 
 
 def _network(policy: AbstractPolicy) -> dict[str, np.ndarray]:
-    if not isinstance(policy, CategoricalMLP | GaussianMLP | SquashedMLP):
+    known = CategoricalMLP | MultiCategoricalMLP | GaussianMLP | SquashedMLP
+    if not isinstance(policy, known):
         raise ValueError(
             f"a policy of class {type(policy).__name__} cannot be exported: only CategoricalMLP, "
-            "GaussianMLP, SquashedMLP and LatentPolicy can"
+            "MultiCategoricalMLP, GaussianMLP, SquashedMLP and LatentPolicy can"
         )
     scales = {"shift": policy.normaliser.shift, "scale": policy.normaliser.scale}
     layers = {
@@ -68,13 +70,12 @@ def _only_mean(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _units(actions: ActionSpace) -> dict[str, np.ndarray]:
     if isinstance(actions, DiscreteActions):
         return {"start": np.asarray(actions.start, np.int64)}
-    assert isinstance(actions, BoxActions)
-    return {
-        "low": np.asarray(actions.low),
-        "high": np.asarray(actions.high),
-        "shape": np.asarray(actions.shape, np.int64),
-        "like": np.zeros((), actions.dtype),
-    }
+    assert isinstance(actions, BoxActions | MultiDiscreteActions)
+    form = {"shape": np.asarray(actions.shape, np.int64), "like": np.zeros((), actions.dtype)}
+    if isinstance(actions, MultiDiscreteActions):
+        counts, start = np.asarray(actions.counts, np.int64), np.asarray(actions.start, np.int64)
+        return {"counts": counts, "start": start} | form
+    return {"low": np.asarray(actions.low), "high": np.asarray(actions.high)} | form
 
 
 # Files -----------------------------------------------------------------------------------------

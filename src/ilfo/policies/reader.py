@@ -23,7 +23,11 @@ class Policy:
             latent = self._network(x, "latent_")
             x = np.concatenate([x, np.eye(latent.shape[1])[latent.argmax(1)]], 1)
         out = self._network(x, "")
-        if "start" in arrays:
+        if "counts" in arrays:
+            entries = np.split(out, np.cumsum(arrays["counts"])[:-1], axis=1)
+            actions = np.stack([entry.argmax(1) for entry in entries], 1) + arrays["start"]
+            actions = actions.reshape(-1, *arrays["shape"]).astype(arrays["like"].dtype)
+        elif "start" in arrays:
             actions = out.argmax(1) + arrays["start"]
         else:
             low, high = arrays["low"], arrays["high"]

@@ -13,6 +13,7 @@ class Policy(torch.nn.Module):
     observation_shape: torch.Tensor
     shift: torch.Tensor
     start: torch.Tensor
+    counts: torch.Tensor
     low: torch.Tensor
     high: torch.Tensor
     shape: torch.Tensor
@@ -36,6 +37,10 @@ class Policy(torch.nn.Module):
             chosen = torch.nn.functional.one_hot(latent.argmax(1), latent.shape[1])
             x = torch.cat([x, chosen.to(x.dtype)], 1)
         out = self._network(x, "")
+        if hasattr(self, "counts"):
+            entries = torch.split(out, self.counts.tolist(), 1)
+            numbers = torch.stack([entry.argmax(1) for entry in entries], 1) + self.start
+            return numbers.reshape(-1, *self.shape.tolist()).to(self.like.dtype)
         if hasattr(self, "start"):
             return out.argmax(1) + self.start
         share = (out.clamp(-1, 1) + 1) / 2 * (self.high - self.low)

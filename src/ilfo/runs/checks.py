@@ -1,34 +1,93 @@
-"""Checks before resuming a run: the result must equal that of a run that was never stopped."""
+"""Checks before resuming a run: the result should equal that of a run that was never stopped.
+
+Other demonstrations or settings are always refused. Another machine, other versions or other code
+are accepted by those who ask for it; then bits differ, and the run says so from then on.
+"""
 
 from collections.abc import Mapping
+from typing import Any
 
 from ilfo.agents.agent import Agent
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.storage.provenance import commit, source, versions
 
+ELSEWHERE = "elsewhere"
+"""Entry of a run's config and summary: each time it was resumed under other conditions."""
+
 
 def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
     """Raise RunError if versions, machine or code differ from those of the run."""
+    anyway = "or resume it all the same, with other bits (--anyway)"
     recorded, here = run.config["versions"], versions()
     differing = [name for name in here if recorded.get(name) != here[name]]
     if differing:
         was = ", ".join(f"{name} {recorded.get(name)} (now {here[name]})" for name in differing)
         raise RunError(
-            f"{run.path} was made with {was}; install those versions to resume it, or start a "
-            "new run"
+            f"{run.path} was made with {was}; install those versions to resume it, start a new "
+            f"run, {anyway}"
         )
     if run.config["machine"] != dict(machine):
         raise RunError(
             f"{run.path} was made with {run.config['machine']}, but this process has "
             f"{dict(machine)}; results would differ, first in the last bits; set the number of "
-            "devices with --devices"
+            f"devices with --devices, {anyway}"
         )
     if run.config.get("source") != source():
         made_by = run.config["commit"] or "an installed copy without a commit"
         raise RunError(
             f"{run.path} was made by other code ({made_by}; this is {commit()}); go back to that "
-            "code to resume the run, or start a new one"
+            f"code to resume the run, start a new one, {anyway}"
         )
+
+
+def conditions(machine: Mapping[str, int]) -> dict[str, Any]:
+    """What the bits of a result depend on, as a run's config has it."""
+    return {
+        "machine": dict(machine),
+        "versions": versions(),
+        "commit": commit(),
+        "source": source(),
+    }
+
+
+def changes(run: RunDirectory, machine: Mapping[str, int]) -> dict[str, tuple[Any, Any]]:
+    """What differs from the conditions under which a run was made, or last resumed: name, before
+    and now."""
+    before, now = run.config, conditions(machine)
+    pairs = {
+        name: (before[kind].get(name), value)
+        for kind in ("machine", "versions")
+        for name, value in now[kind].items()
+    }
+    if before.get("source") != now["source"]:
+        pairs["code"] = (before.get("commit"), now["commit"])
+    return {name: (was, value) for name, (was, value) in pairs.items() if was != value}
+
+
+def moved(run: RunDirectory, machine: Mapping[str, int], iteration: int) -> dict[str, Any]:
+    """Entries of the config after resuming at that iteration, with what has changed."""
+    differing = changes(run, machine)
+    if not differing:
+        return {}
+    entry = {"iteration": iteration, "changes": {name: list(x) for name, x in differing.items()}}
+    return conditions(machine) | {ELSEWHERE: [*run.config.get(ELSEWHERE, []), entry]}
+
+
+def warning_of(differing: Mapping[str, Any]) -> str:
+    """What a user should know before a run is resumed elsewhere."""
+    listed = ", ".join(f"{name} {now} (before {was})" for name, (was, now) in differing.items())
+    return (
+        f"resumed with {listed}: from there on numbers differ, first in the last bits, from those "
+        "of a run that was never stopped"
+    )
+
+
+def remarks(run: RunDirectory) -> list[str]:
+    """One for each time that the run was resumed elsewhere."""
+    return [
+        f"after iteration {entry['iteration']} {warning_of(entry['changes'])}"
+        for entry in run.config.get(ELSEWHERE, [])
+    ]
 
 
 def check_agent(run: RunDirectory, agent: Agent) -> None:

@@ -10,11 +10,10 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback, Callbacks
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
-from ilfo.runs.checks import check_agent, check_here
+from ilfo.runs.checks import ELSEWHERE, check_agent, check_here, conditions, moved, remarks
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.recorder import Recorder
 from ilfo.runs.spec import RunSpec, spec_of, to_json
-from ilfo.storage.provenance import commit, source
 
 
 class TrainingError(Exception):
@@ -47,14 +46,11 @@ def start(
         _check_recordings(agent)
     description = {
         "spec": to_json(spec),
-        "commit": commit(),
-        "source": source(),
         "evaluate_every": every,
-        "machine": dict(machine),
         "demonstrations": agent.survey.fingerprint,
         "expert_return": agent.demonstrations.expert_return,
     }
-    with RunDirectory.create(out, description | agent.describe()) as run:
+    with RunDirectory.create(out, description | agent.describe() | conditions(machine)) as run:
         return _train(agent, spec, run, machine, callbacks)
 
 
@@ -63,14 +59,19 @@ def resume(
     machine: Mapping[str, int],
     callbacks: Sequence[Callback] = (),
     total_timesteps: int | None = None,
+    *,
+    anyway: bool = False,
 ) -> dict[str, Any]:
     """Continue a run from its last checkpoint, with the same result as if it had never stopped.
 
-    `total_timesteps` replaces the budget of the run, in environment steps per seed.
+    `total_timesteps` replaces the budget of the run, in environment steps per seed. With `anyway`
+    the machine, versions and code may be others; config and summary then say so, because the result
+    has other bits.
     """
     with RunDirectory.open(path, write=True) as run:
         spec = spec_of(run)
-        check_here(run, machine)
+        if not anyway:
+            check_here(run, machine)
         if total_timesteps is not None:
             spec = replace(spec, total_timesteps=total_timesteps)
         agent = spec.agent()
@@ -88,13 +89,11 @@ def resume(
                 f"{path} has already taken {done * agent.samples_per_iteration} samples per seed, "
                 f"more than the {spec.budget} of --total-timesteps"
             )
-        # written at once, so that the new budget is known if this process is killed too
-        run.update_config({"spec": to_json(spec)})
-        done = 0
         if last.exists():
             agent.restore(last)
-            done = agent.iteration
-        run.remove_rows_after(done)
+        # written at once, so that the new budget is known if this process is killed too
+        run.update_config({"spec": to_json(spec)} | moved(run, machine, agent.iteration))
+        run.remove_rows_after(agent.iteration)
         return _train(agent, spec, run, machine, callbacks)
 
 
@@ -112,7 +111,9 @@ def _check_recordings(agent: Agent) -> None:
 
 def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": spec.task, "preset": spec.preset, "changes": list(spec.changes)}
-    recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
+    if ELSEWHERE in run.config:
+        facts[ELSEWHERE] = run.config[ELSEWHERE]
+    recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"], remarks(run))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary

@@ -10,17 +10,21 @@ from pathlib import Path
 
 import jax
 
+from ilfo.common.devices import devices as existing_devices
+
 
 def set_up(devices: int | None = None) -> dict[str, int]:
     """Use one JAX device per core and cache compiled code on disk.
 
-    Call it before the first computation. Returns the numbers of threads and devices.
+    Call it before the first computation. Returns the numbers of threads and devices, or raises
+    MissingDeviceError.
     """
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     devices = devices or threads or 1
     jax.config.update("jax_num_cpu_devices", devices)
     jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    existing_devices()
     return {"threads": threads or 1, "devices": devices}
 
 

@@ -6,7 +6,7 @@ the rows after the last checkpoint, so that at most one iteration is lost.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,16 @@ FINAL_EPISODES = 50
 class Recorder(Callback):
     """Writes the files of a run while an agent learns."""
 
-    def __init__(self, run: RunDirectory, facts: Mapping[str, Any], every: int = 1):
-        """`facts` are copied to the summary. Policies are evaluated every `every` iterations, on
-        environment steps that do not count as online samples."""
-        self.run, self.facts, self.every = run, dict(facts), every
+    def __init__(
+        self,
+        run: RunDirectory,
+        facts: Mapping[str, Any],
+        every: int = 1,
+        remarks: Sequence[str] = (),
+    ):
+        """`facts` and `remarks` are copied to the summary. Policies are evaluated every `every`
+        iterations, on environment steps that do not count as online samples."""
+        self.run, self.facts, self.every, self.remarks = run, dict(facts), every, list(remarks)
         self._spent = {"evaluate": 0.0, "save": 0.0}
         self._before: dict[str, float] = {}
 
@@ -111,7 +117,11 @@ class Recorder(Callback):
                 for name in ("greedy_score", "stochastic_score")
             },
             "seconds": spent,
-            "remarks": [*(finding.text for finding in agent.findings), *agent.remarks()],
+            "remarks": [
+                *self.remarks,
+                *(finding.text for finding in agent.findings),
+                *agent.remarks(),
+            ],
             "diagnosis": findings(self.run.rows("metrics"), seeds),
             "versions": agent.describe()["versions"],
         }

@@ -38,9 +38,9 @@ class RunSpec:
     task: str | None = "cartpole"
     """Name of a task, or None for an environment of your own."""
     env: str | None = None
-    """Gymnasium id, if there is no task."""
+    """Gymnasium id, `package:Id`, `package:Class` or `file.py:Class`, if there is no task."""
     demos: str | None = None
-    """File or folder of demonstrations; None for those bundled with the task."""
+    """File or folder of demonstrations, or `minari:ID`; None for those bundled with the task."""
     trajectories: int | None = None
     """Number of trajectories to use; None for the task's number, or all in `demos`."""
     every: int | None = None
@@ -62,6 +62,12 @@ class RunSpec:
     """Settings that differ from the preset, as NAME=VALUE."""
     accept_anyway: bool = False
     """Train even if the demonstrations look wrong for the environment."""
+    states: tuple[str, ...] = ()
+    """Columns of a table `demos` that are the state; empty for all that are nothing else."""
+    terminal: bool | str | None = None
+    """How the trajectories of a table or of .npy files ended, or the column that says it."""
+    episode: str | None = None
+    """Column of a table that tells episodes apart; None for `episode`, or for one episode."""
 
     def __post_init__(self):
         if self.method not in METHODS:
@@ -72,6 +78,9 @@ class RunSpec:
             raise ValueError("no environment is given; use --task, or --env with --demos")
         if (self.every is not None or self.observe) and self.demos is None:
             raise ValueError(STATED)
+        named = self.states or self.episode is not None or self.terminal is not None
+        if named and self.demos is None:
+            raise ValueError("--states, --terminal and --episode are about --demos; leave them out")
         acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("no number of environment steps is given; use --total-timesteps")
@@ -99,22 +108,29 @@ class RunSpec:
         if self.demos is None:
             actions = METHODS[self.method].method.needs.actions and not states_only
             return find_task(str(self.task)).load(self.trajectories, actions=actions)
-        loaded = Demonstrations.load(self.demos) if states_only else self._load(self.demos)
+        loaded = self._load(self.demos, states_only=states_only)
         if self.every is not None:
             loaded = loaded.recorded_every(self.every)
         if self.observe:
             loaded = loaded.holding(self.observe)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
-    def _load(self, demos: str) -> Demonstrations:
+    def _load(self, demos: str, *, states_only: bool) -> Demonstrations:
         needs = METHODS[self.method].method.needs
+        load = lambda actions: Demonstrations.load(
+            demos,
+            states=self.states or None,
+            terminal=self.terminal,
+            episode=self.episode,
+            actions=actions,
+        )
         try:
-            return Demonstrations.load(demos, actions=needs.actions)
+            return load(needs.actions and not states_only)
         except PartlyWithoutActions:
             raise
         except ValueError:
-            if needs.actions:  # a clearer error if only the actions are missing
-                needs.restrict(self.method, Demonstrations.load(demos))
+            if needs.actions and not states_only:  # a clearer error if only the actions are missing
+                needs.restrict(self.method, load(False))
             raise
 
     def settings(self) -> Any:
@@ -173,8 +189,10 @@ def spec_of(run: RunDirectory) -> RunSpec:
     """The spec that is recorded in a run directory."""
     try:
         recorded = dict(run.config.get("spec") or run.config["order"])  # its name in old runs
-        observe = tuple(recorded.get("observe", ()))
-        return RunSpec(**recorded | {"changes": tuple(recorded["changes"]), "observe": observe})
+        tuples = {"changes": tuple(recorded["changes"])} | {
+            name: tuple(recorded.get(name, ())) for name in ("observe", "states")
+        }
+        return RunSpec(**recorded | tuples)
     except (KeyError, TypeError) as error:
         raise RunError(
             f"{run.path / 'config.json'} does not say what was trained ({error}); it is not a "
@@ -184,5 +202,5 @@ def spec_of(run: RunDirectory) -> RunSpec:
 
 def to_json(spec: RunSpec) -> dict[str, Any]:
     """The spec as a dict for `config.json`, with the budget filled in."""
-    lists = {"changes": list(spec.changes), "observe": list(spec.observe)}
+    lists = {name: list(getattr(spec, name)) for name in ("changes", "observe", "states")}
     return asdict(spec) | {"total_timesteps": spec.budget} | lists

@@ -1,0 +1,112 @@
+"""What commands are told of recordings."""
+
+import numpy as np
+import pytest
+
+from ilfo.cli import main
+from ilfo.cli import train as runs
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.runs import machine
+from tests.data.test_demonstrations import assert_same, example
+from tests.helpers.agents import MACHINE
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:minari")
+
+TABLE = "run,x,note,y\na,1,?,2\na,3,?,4\nb,5,?,6\nb,7,?,8\n"
+LAYOUT = ["--states", "y", "x", "--episode", "run", "--terminal", "false"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    (tmp_path / "log.csv").write_text(TABLE)
+
+
+def log():
+    return Demonstrations.from_arrays([[[2, 1], [4, 3]], [[6, 5], [8, 7]]], terminal=False)
+
+
+def mistake(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_table_is_converted_as_it_is_told(capsys):
+    main(["demos", "convert", "log.csv", "--out", "log.npz", *LAYOUT])
+    assert "endings       0 terminal, 2 truncated" in capsys.readouterr().out
+    assert_same(log(), Demonstrations.load("log.npz"), actions=False)
+    assert Demonstrations.load("log.npz").names == ("y", "x")
+
+
+@pytest.mark.parametrize(("said", "ended"), [("True", True), ("FALSE", False)])
+def test_how_the_episodes_of_a_table_ended(said, ended):
+    main(["demos", "convert", "log.csv", "--out", "log.npz", *LAYOUT[:-1], said])
+    assert [t.terminal for t in Demonstrations.load("log.npz")] == [ended, ended]
+
+
+@pytest.mark.parametrize("place", ["log.parquet", "log.npy", "folder", "minari:toy/log-v0"])
+def test_every_format_is_written_and_read_again(place, capsys):
+    main(["demos", "convert", "log.csv", "--out", place, *LAYOUT])
+    told = capsys.readouterr().out
+    arrays = place in ("log.npy", "folder")
+    assert (f"{place} has no place for: how trajectories ended, names" in told) == arrays
+    ended = ["--terminal", "false"] if arrays else []
+    main(["demos", "convert", place, "--out", "again.csv", *ended])
+    assert_same(log(), Demonstrations.load("again.csv"), actions=False)
+
+
+def test_what_is_left_out_is_said(capsys):
+    example().save("demos.npz")
+    main(["demos", "convert", "demos.npz", "--out", "demos.csv"])
+    assert "demos.csv has no place for: env, seed\n" in capsys.readouterr().out
+    assert_same(example(), Demonstrations.load("demos.csv"), actions=False)
+
+
+def test_names_are_shown(capsys):
+    main(["demos", "inspect", "log.csv", *LAYOUT])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["0", "2", "5", "2.2361", "8", "y"] in rows
+
+
+def test_a_run_is_told_the_same(monkeypatch):
+    specs = []
+    monkeypatch.setattr(machine, "set_up", lambda *_: MACHINE)
+    monkeypatch.setattr(runs, "start", lambda spec, *_: specs.append(spec))
+    monkeypatch.setattr(runs, "show", lambda *_: None)
+    command = ["train", "--env", "CartPole-v1", "--total-timesteps", "10", "--demos"]
+    main([*command, "log.csv", *LAYOUT])
+    log().save("minari:toy/log-v0")
+    main([*command, "minari:toy/log-v0"])
+    for spec in specs:
+        assert_same(log(), spec.demonstrations(), actions=False)
+    assert specs[1].demos == "minari:toy/log-v0"
+
+
+def test_a_method_that_needs_actions_is_refused_in_its_own_words(capsys):
+    np.save("walk.npy", np.zeros((1, 3, 4)))
+    command = ["train", "bc", "--env", "CartPole-v1", "--demos", "walk.npy"]
+    assert "bc learns from the expert's actions" in mistake(
+        [*command, "--terminal", "false"], capsys
+    )
+
+
+MISTAKES = [
+    (["demos", "inspect", "log.csv"], "no column 'terminal', only ['run', 'x', 'note', 'y']"),
+    (["demos", "inspect", "log.csv", "--terminal", "over"], "no column 'over'"),
+    (["demos", "inspect", "log.csv", "--terminal", "true"], "column 'run' holds 'a'"),
+    (["demos", "convert", "log.csv", "--out", "log.xlsx"], "log.xlsx must end in one of"),
+    (["demos", "convert", "log.csv", "--out", "log.csv"], "log.csv exists already"),
+    (["demos", "convert", "log.csv", "--out", "a.npz", "--horizon", "3"], "leave it out"),
+    (["demos", "convert", "a.pkl", "--out", "a.npz", "--horizon", "3", *LAYOUT], "not a table"),
+    (["train", "--terminal", "false"], "--states, --terminal and --episode are about --demos"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes(arguments, message, tmp_path, capsys):
+    before = sorted(tmp_path.iterdir())
+    assert message in mistake(arguments, capsys)
+    assert sorted(tmp_path.iterdir()) == before
