@@ -41,7 +41,7 @@ def read_episodes(
             raise ValueError('expected a list of dicts with an entry "episode"')
         trajectories = list(checked(_trajectories(episodes, horizon, terminal, actions)))
         recorded = [episode.get("ep_rew") for episode in episodes]
-        returns = None if any(total is None for total in recorded) else recorded
+        returns = None if any(total is None for total in recorded) else _numbers(recorded)
         return trajectories, valid_returns(returns, len(episodes))
     except PickleError as error:
         raise DemonstrationError(f"{path} is not a list of episodes: {error}") from error
@@ -106,7 +106,7 @@ def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
     """All states, the actions if any, and whether the last step was done if there are dones."""
     if isinstance(episode, np.ndarray):
         return episode, None, None
-    parts = [np.asarray(part) for part in episode] if isinstance(episode, (tuple, list)) else []
+    parts = [_numbers(part) for part in episode] if isinstance(episode, (tuple, list)) else []
     if len(parts) == 3:
         _check_rows(len(parts[0]) - 1 if parts[0].ndim else 0, parts[1:])
         return parts[0], parts[1], None
@@ -138,6 +138,20 @@ def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
             f"is done at step {int(np.argmax(dones))}, but has {len(before)} steps; split it there"
         )
     return np.concatenate([before, after[-1:]]), parts[1], bool(dones[-1])
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Numbers, or nested lists of them, as an array. Of text NumPy would make an array in which
+    every entry has room for the longest."""
+    if not _holds_numbers(value):
+        raise ValueError("has entries that are not numbers")
+    return np.asarray(value)
+
+
+def _holds_numbers(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_holds_numbers, value))
+    return isinstance(value, (bool, int, float, np.ndarray, np.bool_, np.number))
 
 
 def _check_rows(steps: int, arrays: list[np.ndarray]) -> None:
