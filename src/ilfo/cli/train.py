@@ -135,13 +135,18 @@ class Resume:
     """Must equal the --devices of the run; one per core by default."""
     tensorboard: bool = False
     """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
+    trust_env: str | None = None
+    """Module that the id of the run's environment may import, e.g. my_package for
+    my_package:MyEnv-v0; importing it runs its code."""
 
     def run(self) -> None:
         here = machine.set_up(self.devices)
         with Progress(console) as progress:
             progress.doing("reading the run")
             watching = [progress, *_tensorboard(self.run_directory, self.tensorboard)]
-            summary = resume(self.run_directory, here, watching, self.total_timesteps)
+            summary = resume(
+                self.run_directory, here, watching, self.total_timesteps, self.trust_env
+            )
         show(summary, self.run_directory)
 
 
@@ -162,6 +167,9 @@ class Evaluate:
     states (the run's first demonstration) are replayed in the simulator; no actions are read."""
     model: bool = False
     """Report the prediction error of the best seed's model, 1 to 50 steps ahead, instead."""
+    trust_env: str | None = None
+    """Module that the id of the run's environment may import, e.g. my_package for
+    my_package:MyEnv-v0; importing it runs its code."""
 
     def run(self) -> None:
         if self.episodes < 1:
@@ -172,7 +180,7 @@ class Evaluate:
             raise ValueError("--beside-expert is a kind of video; add --video FILE.gif")
         if self.video is not None:
             check_path(self.video)
-        agent = load_best(self.run_directory)
+        agent = load_best(self.run_directory, self.trust_env)
         if self.video is not None:
             check_rendering(agent.factory)
         recording = self._recording(agent) if self.beside_expert else None

@@ -1,6 +1,7 @@
 """Making copies of any Gymnasium environment, one for each parallel stream."""
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -50,6 +51,12 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
     spaces = sample.observation_space, sample.action_space
     sample.close()
     return Factory(make, name, limit, *spaces)
+
+
+def module_of(environment: Environment) -> str | None:
+    """The module that an id of the form `package:Id` imports, unless it is imported already."""
+    package = environment.rpartition(":")[0] if isinstance(environment, str) else ""
+    return package if package and package not in sys.modules else None
 
 
 def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.Env]:

@@ -11,7 +11,7 @@ from typing import Any
 from ilfo.common.optional import needed_from
 from ilfo.environments.factory import Factory
 from ilfo.experts.actors import Actor
-from ilfo.runs.loading import load_agent, load_best
+from ilfo.runs.loading import load_agent, load_policies
 
 
 def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
@@ -22,7 +22,7 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
     """
     path = Path(source)
     if path.is_dir():
-        return _predicting(load_best(path), greedy)
+        return _predicting(load_policies(path), greedy)
     if path.suffix == ".npz":
         return _predicting(load_agent(path), greedy)
     first, colon, rest = source.partition(":")

@@ -1,10 +1,27 @@
-"""Checks before resuming a run: the result must equal that of a run that was never stopped."""
+"""Checks before a run is resumed or played.
+
+The result of a resumed run must equal that of a run that was never stopped, and a run directory
+must not choose what code is imported.
+"""
 
 from collections.abc import Mapping
 
 from ilfo.agents.agent import Agent
+from ilfo.environments.factory import module_of
 from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.spec import RunSpec
 from ilfo.storage.provenance import commit, source, versions
+
+
+def check_env(run: RunDirectory, spec: RunSpec, trusted: str | None) -> None:
+    """Raise RunError if the run's environment would import a module that nobody named."""
+    module = module_of(spec.environment())
+    if module is not None and module != trusted:
+        raise RunError(
+            f"{run.path} was trained in {spec.env}, and to make that environment the module "
+            f"{module} has to be imported, which runs its code; if you trust it, add "
+            f"--trust-env {module} (in Python, import it first or pass trust_env={module!r})"
+        )
 
 
 def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:

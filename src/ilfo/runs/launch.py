@@ -10,7 +10,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
-from ilfo.runs.checks import check_agent, check_here
+from ilfo.runs.checks import check_agent, check_env, check_here
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.recorder import Recorder
 from ilfo.runs.spec import RunSpec, spec_of, to_json
@@ -63,13 +63,16 @@ def resume(
     machine: Mapping[str, int],
     callbacks: Sequence[Callback] = (),
     total_timesteps: int | None = None,
+    trust_env: str | None = None,
 ) -> dict[str, Any]:
     """Continue a run from its last checkpoint, with the same result as if it had never stopped.
 
-    `total_timesteps` replaces the budget of the run, in environment steps per seed.
+    `total_timesteps` replaces the budget of the run, in environment steps per seed. `trust_env` is
+    the module that the id of the run's environment may import.
     """
     with RunDirectory.open(path, write=True) as run:
         spec = spec_of(run)
+        check_env(run, spec, trust_env)
         check_here(run, machine)
         if total_timesteps is not None:
             spec = replace(spec, total_timesteps=total_timesteps)
