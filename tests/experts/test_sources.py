@@ -50,7 +50,7 @@ def test_a_model_of_sb3_acts_as_it_would_there(algorithm, env, sb3_files, monkey
 
 
 def test_an_agent_and_a_run_can_be_recorded(finished_run):
-    for source in (finished_run, finished_run / "best.npz"):
+    for source in (finished_run, finished_run / "last.npz"):
         (episode,) = play_actor(
             CARTPOLE.make(), find_actor(str(source), CARTPOLE, greedy=True), episodes=1, seed=0
         )

@@ -166,7 +166,7 @@ class Evaluate:
     """Show the expert on the left of the video, the learner on the right. The expert's recorded
     states (the run's first demonstration) are replayed in the simulator; no actions are read."""
     model: bool = False
-    """Report the prediction error of the best seed's model, 1 to 50 steps ahead, instead."""
+    """Report the prediction error of the best seed's last model, 1 to 50 steps ahead, instead."""
     trust_env: str | None = None
     """Module that the id of the run's environment may import, e.g. my_package for
     my_package:MyEnv-v0; importing it runs its code."""

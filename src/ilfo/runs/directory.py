@@ -3,8 +3,8 @@
 config.json     everything needed to repeat the run
 metrics.csv     one row per iteration and seed; the same bits every time on the same machine
 timings.csv     wall-clock times of every iteration
-last.npz        checkpoint of the last iteration, from which a run resumes
-best.npz        checkpoint of the selected policy
+last.npz        checkpoint of the last iteration, from which a run resumes; it holds the selected
+                policies, too
 summary.json    final scores, written at the end
 .lock           locked while a process writes here; the system unlocks it when the process ends
 """
@@ -24,7 +24,6 @@ from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, read_rows, remov
 from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
 
 TABLES = ("metrics", "timings")
-CHECKPOINTS = ("last", "best")
 
 
 class RunDirectory:
@@ -86,10 +85,10 @@ class RunDirectory:
         atomic_write_text(self.path / "config.json", text)
         self._config = json.loads(text)
 
-    def path_of(self, checkpoint: str) -> Path:
-        """Path of the checkpoint "last" or "best"."""
-        _check_choice("checkpoint", checkpoint, CHECKPOINTS)
-        return self.path / f"{checkpoint}.npz"
+    @property
+    def checkpoint(self) -> Path:
+        """Path of the checkpoint; there is none before the first iteration has finished."""
+        return self.path / "last.npz"
 
     def append(self, name: str, rows: CsvRow | Sequence[CsvRow]) -> None:
         """Append one row, or several, to "metrics" or "timings"; the first row sets the columns.
@@ -119,7 +118,8 @@ class RunDirectory:
         atomic_write_text(self.path / "summary.json", text + "\n")
 
     def _table(self, name: str) -> Path:
-        _check_choice("table", name, TABLES)
+        if name not in TABLES:
+            raise RunError(f"unknown table {name!r}; choose from {', '.join(TABLES)}")
         return self.path / f"{name}.csv"
 
     def _check_writable(self) -> None:
@@ -148,11 +148,6 @@ def _check_unused(path: Path) -> None:
             f"{path} is in use: it is not empty; choose another --out, or continue the run in it "
             "with `ilfo resume`"
         )
-
-
-def _check_choice(what: str, name: str, choices: tuple[str, ...]) -> None:
-    if name not in choices:
-        raise RunError(f"unknown {what} {name!r}; choose from {', '.join(choices)}")
 
 
 def _config_text(config: Mapping[str, Any]) -> str:

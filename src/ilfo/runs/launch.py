@@ -79,7 +79,7 @@ def resume(
         agent = spec.agent()
         agent.check_budget(spec.budget)
         check_agent(run, agent)
-        last = run.path_of("last")
+        last = run.checkpoint
         done = max((row["iteration"] for row in run.rows("metrics")), default=0)
         if not last.exists() and done > 1:
             raise RunError(

@@ -29,12 +29,11 @@ def load_policies(path: Path) -> Agent:
 
 
 def _checkpoint(run: RunDirectory) -> Path:
-    best = run.path_of("best")
-    if not best.exists():
-        raise CheckpointError(
-            f"{run.path} has no checkpoint yet; its first iteration has not finished"
-        )
-    return best
+    """The checkpoint; in a directory of before there was one file for all, it may be the other."""
+    for path in (run.checkpoint, run.path / "best.npz"):
+        if path.exists():
+            return path
+    raise CheckpointError(f"{run.path} has no checkpoint yet; its first iteration has not finished")
 
 
 def load_agent(path: Path, environment: Environment | None = None) -> Agent:
