@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ilfo import MobILE
-from ilfo.agents.agent import Agent
+from ilfo.agents import saving
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
 from ilfo.common.fitting import Adam
@@ -23,6 +23,7 @@ from ilfo.environments.tasks import find_task
 from ilfo.methods.mobile import MobILESettings
 from ilfo.planners.ppo import PPO
 from ilfo.rollouts.episodes import mean_return
+from ilfo.runs import checks
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.launch import TrainingError, resume, start
 from ilfo.runs.loading import load_best
@@ -335,16 +336,16 @@ def test_a_crash_around_the_checkpoint_loses_no_choice(
 ):
     """In the iteration of the last choice that any seed makes."""
     last_choice = 1 + int(max(load_best(finished_run).state.chosen.iteration))
-    save = Agent.save
+    save = saving.save
 
-    def crash_around(agent, path, **more):
+    def crash_around(agent, *args, **more):
         if agent.iteration < last_choice or written:
-            save(agent, path, **more)
+            save(agent, *args, **more)
         if agent.iteration == last_choice:
             raise Crash
 
     run = tmp_path / "run"
-    monkeypatch.setattr(Agent, "save", crash_around)
+    monkeypatch.setattr(saving, "save", crash_around)
     with pytest.raises(TrainingError, match="continues from it") as crash:
         start(small_spec(demos_file, 5), run, MACHINE)
     assert isinstance(crash.value.__cause__, Crash)
@@ -398,8 +399,8 @@ def test_resume_refuses_other_code(copy):
     check_refused(copy, r"was made by other code \(ffff.*; go back to that code")
 
 
-def test_resume_takes_another_commit_of_the_same_code(copy):
-    rewrite(copy, commit="f" * 40)
+def test_resume_takes_another_commit_of_the_same_code(copy, monkeypatch):
+    monkeypatch.setattr(checks, "commit", lambda: "f" * 40)
     resume(copy, MACHINE)
 
 

@@ -34,12 +34,15 @@ def describe(agent: "Agent") -> dict[str, Any]:
     }
 
 
-def save(agent: "Agent", path: PathLike, overwrite: bool) -> None:
+def save(
+    agent: "Agent", path: PathLike, overwrite: bool, notes: Mapping[str, Any] | None = None
+) -> None:
+    """Write an agent; `notes` stand beside its description."""
     if not overwrite and os.path.exists(path):
         raise FileExistsError(f"{path} exists already; choose another file or overwrite=True")
     if agent.state is None:
         raise ValueError("this agent has not learned anything yet; there is nothing to save")
-    checkpoint.save(path, agent.state, describe(agent))
+    checkpoint.save(path, agent.state, describe(agent) | dict(notes or {}))
 
 
 def file_in(path: PathLike) -> PathLike:

@@ -49,15 +49,40 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
 
 
 def check_agent(run: RunDirectory, agent: Agent) -> None:
-    """Raise RunError if the demonstrations, or the settings of the preset, differ from those of the
-    run. Reads the demonstrations."""
+    """Raise RunError if the demonstrations, the settings of the preset, or what else the agent says
+    of itself differ from those of the run. Reads the demonstrations."""
     if run.config["demonstrations"] != agent.survey.fingerprint:
         raise RunError(
             f"the demonstrations have changed since {run.path} was started; restore them, or start "
             "a new run"
         )
-    if run.config["settings"] != agent.describe()["settings"]:
+    described = agent.describe()
+    if run.config["settings"] != described["settings"]:
         raise RunError(
             f"{run.path} was made with other settings than its preset has now; check out the "
             f"commit it was made with, {run.config.get('commit')}, or start a new run"
         )
+    for name in ("method", "problem", "seeds", "environment"):
+        if run.config.get(name) != described[name]:
+            raise RunError(
+                f"{run.path / 'config.json'} has {run.config.get(name)} as {name}, but what the "
+                f"run was started with makes {described[name]}; restore it, or start a new run"
+            )
+
+
+def check_progress(run: RunDirectory, iteration: int) -> int:
+    """The last iteration in the tables. Raise RunError if the checkpoint, which is of `iteration`
+    or 0 if there is none, is too old: its rows are written before it, but no others."""
+    rows = [*run.rows("metrics"), *run.rows("timings")]
+    recorded = max((row["iteration"] for row in rows), default=0)
+    if not run.checkpoint.exists() and (recorded > 1 or (run.path / "summary.json").exists()):
+        raise RunError(
+            f"{run.checkpoint} is missing, but {recorded} iterations are recorded; restore it, or "
+            "start a new run"
+        )
+    if recorded > iteration + 1:
+        raise RunError(
+            f"{run.checkpoint} is of iteration {iteration}, but {recorded} iterations are "
+            "recorded; restore the newer one, or start a new run"
+        )
+    return recorded

@@ -21,18 +21,19 @@ class RunError(ValueError):
     """A run directory cannot be read, written or resumed."""
 
 
-def append_rows(path: Path, rows: Sequence[CsvRow]) -> None:
-    """Append rows and flush them to disk."""
+def append_rows(path: Path, rows: Sequence[CsvRow]) -> bytes:
+    """Append rows, flush them to disk, and return what was written."""
     columns, header = _columns(path), ""
     if not columns:
         columns = _checked_columns(path, rows[0])
         header = ",".join(columns) + "\n"
-    text = header + "".join(_line(path, columns, row) for row in rows)
+    text = (header + "".join(_line(path, columns, row) for row in rows)).encode("utf-8")
     with open(path, "ab") as file:
-        file.write(text.encode("utf-8"))
+        file.write(text)
         file.flush()
         # The rows must be on disk before the checkpoint that follows them.
         os.fsync(file.fileno())
+    return text
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ config.json     everything needed to repeat the run
 metrics.csv     one row per iteration and seed; the same bits every time on the same machine
 timings.csv     wall-clock times of every iteration
 last.npz        checkpoint of the last iteration, from which a run resumes; it holds the selected
-                policies, too
+                policies, too, and checksums of the files above
 summary.json    final scores, written at the end
 .lock           locked while a process writes here; the system unlocks it when the process ends
 """
@@ -21,7 +21,9 @@ import jax
 import numpy as np
 
 from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, read_rows, remove_rows_after
+from ilfo.runs.integrity import ENTRY, Tally, check_config, check_table, config_sum
 from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
+from ilfo.storage.checkpoint import read_meta
 
 TABLES = ("metrics", "timings")
 
@@ -33,6 +35,7 @@ class RunDirectory:
         self.path = path
         self._config = config
         self._lock = lock
+        self._tallies: dict[str, Tally] = {}
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any]) -> "RunDirectory":
@@ -99,7 +102,8 @@ class RunDirectory:
         self._check_writable()
         rows = [rows] if isinstance(rows, Mapping) else rows
         if rows:
-            append_rows(self._table(name), rows)
+            tally = self._tally(name)
+            tally.add(append_rows(self._table(name), rows))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """All complete rows of "metrics" or "timings"; empty cells are None."""
@@ -108,14 +112,37 @@ class RunDirectory:
     def remove_rows_after(self, iteration: int) -> None:
         """Delete the rows of later iterations and incomplete lines from both tables."""
         self._check_writable()
+        self._tallies.clear()
         for name in TABLES:
             remove_rows_after(self._table(name), iteration)
+
+    def checksums(self) -> dict[str, Any]:
+        """Of the configuration and of all rows so far; for the checkpoint that is written next."""
+        self._check_writable()
+        tables = {self._table(name).name: self._tally(name).as_dict() for name in TABLES}
+        return {"config": config_sum(self._config)} | tables
+
+    def check_files(self) -> None:
+        """Raise RunError if a file is not the one that the checkpoint was written with."""
+        recorded = read_meta(self.checkpoint).get(ENTRY)
+        if recorded is None:
+            return  # of a version that wrote no checksums
+        if not isinstance(recorded, Mapping):
+            raise RunError(f"{self.checkpoint} holds no usable checksums: {recorded!r}")
+        check_config(self.path / "config.json", self._config, recorded)
+        for name in TABLES:
+            check_table(self._table(name), recorded)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json; arrays become lists, nan and inf become null."""
         self._check_writable()
         text = json.dumps(_plain(summary), indent=1, allow_nan=False)
         atomic_write_text(self.path / "summary.json", text + "\n")
+
+    def _tally(self, name: str) -> Tally:
+        if name not in self._tallies:
+            self._tallies[name] = Tally(self._table(name))
+        return self._tallies[name]
 
     def _table(self, name: str) -> Path:
         if name not in TABLES:

@@ -10,7 +10,7 @@ from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
-from ilfo.runs.checks import check_agent, check_env, check_here
+from ilfo.runs.checks import check_agent, check_env, check_here, check_progress
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.recorder import Recorder
 from ilfo.runs.spec import RunSpec, spec_of, to_json
@@ -79,13 +79,10 @@ def resume(
         agent = spec.agent()
         agent.check_budget(spec.budget)
         check_agent(run, agent)
-        last = run.checkpoint
-        done = max((row["iteration"] for row in run.rows("metrics")), default=0)
-        if not last.exists() and done > 1:
-            raise RunError(
-                f"{last} is missing, but {done} iterations are recorded; restore it, or start a "
-                "new run"
-            )
+        if run.checkpoint.exists():
+            run.check_files()
+            agent.restore(run.checkpoint)
+        done = check_progress(run, agent.iteration)
         if (spec.budget or 0) < (done - 1) * agent.samples_per_iteration:
             raise RunError(
                 f"{path} has already taken {done * agent.samples_per_iteration} samples per seed, "
@@ -93,11 +90,7 @@ def resume(
             )
         # written at once, so that the new budget is known if this process is killed too
         run.update_config({"spec": to_json(spec)})
-        done = 0
-        if last.exists():
-            agent.restore(last)
-            done = agent.iteration
-        run.remove_rows_after(done)
+        run.remove_rows_after(agent.iteration)
         return _train(agent, spec, run, machine, callbacks)
 
 

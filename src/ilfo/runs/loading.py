@@ -30,9 +30,11 @@ def load_policies(path: Path) -> Agent:
 
 def _checkpoint(run: RunDirectory) -> Path:
     """The checkpoint; in a directory of before there was one file for all, it may be the other."""
-    for path in (run.checkpoint, run.path / "best.npz"):
-        if path.exists():
-            return path
+    if run.checkpoint.exists():
+        run.check_files()
+        return run.checkpoint
+    if (run.path / "best.npz").exists():
+        return run.path / "best.npz"
     raise CheckpointError(f"{run.path} has no checkpoint yet; its first iteration has not finished")
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ilfo.agents import saving
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.method import Selection
@@ -17,6 +18,7 @@ from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.scores import mean_known, random_return, score
 from ilfo.runs.curves import draw_curves
 from ilfo.runs.directory import RunDirectory
+from ilfo.runs.integrity import ENTRY
 
 CURVE_EPISODES = 10
 """Evaluation episodes per iteration."""
@@ -41,7 +43,8 @@ class Recorder(Callback):
         self.run.append("metrics", rows)
         self.run.append("timings", self._timing(agent, evaluated - began))
         # last: a run that is killed before this repeats the iteration
-        agent.save(self.run.checkpoint, overwrite=True)
+        notes = {ENTRY: self.run.checksums()}
+        saving.save(agent, self.run.checkpoint, overwrite=True, notes=notes)
         self._spent["save"] = time.perf_counter() - evaluated
 
     def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:
