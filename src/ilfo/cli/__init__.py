@@ -2,7 +2,9 @@
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import make_dataclass
 from typing import Annotated, Any, Union
 
@@ -15,10 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command. Mistakes of the user end in one line, any other error in a traceback."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if arguments == ["--version"]:
-            print(_version())
-        else:
-            _parse(arguments).run()
+        with _warnings_in_one_line():
+            if arguments == ["--version"]:
+                print(_version())
+            else:
+                _parse(arguments).run()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -30,6 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         _print_error(error)
         sys.exit(2)
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _parse(arguments: list[str]) -> Any:
