@@ -95,8 +95,10 @@ def _mistakes() -> tuple[type[Exception], ...]:
 def _print_error(error: Exception) -> None:
     from rich.console import Console
 
+    from ilfo.common.printable import printable
+
     Console(stderr=True, emoji=False).print(
-        f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
+        printable(f"error: {error}"), style="red", markup=False, highlight=False, soft_wrap=True
     )
 
 

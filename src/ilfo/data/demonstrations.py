@@ -28,7 +28,16 @@ from ilfo.data.npz import (
     shared_metadata,
     write,
 )
-from ilfo.data.statements import EVERY, OBSERVED, valid_dimensions, valid_rate
+from ilfo.data.statements import (
+    EVERY,
+    EXPERT_RETURN,
+    OBSERVED,
+    RANDOM_RETURN,
+    check_statements,
+    valid_dimensions,
+    valid_rate,
+    valid_return,
+)
 from ilfo.data.table import SUFFIXES, Table, read_table
 from ilfo.data.trajectory import (
     Trajectory,
@@ -60,6 +69,7 @@ class Demonstrations:
         self._known_lengths = lengths
         self._returns = returns
         self._metadata = encode_metadata({} if metadata is None else metadata)
+        check_statements(self.metadata)
         self.every = valid_rate(self.metadata.get(EVERY, 1))
         """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
         self.observed = valid_dimensions(self.metadata.get(OBSERVED))
@@ -281,16 +291,15 @@ class Demonstrations:
     @property
     def expert_return(self) -> float | None:
         """The expert's mean return: from the metadata, or else the mean of `returns`."""
-        recorded = self.metadata.get("expert_return")
+        recorded = valid_return(EXPERT_RETURN, self.metadata.get(EXPERT_RETURN))
         if recorded is not None:
-            return float(recorded)
+            return recorded
         return None if self.returns is None else float(self.returns.mean())
 
     @property
     def random_return(self) -> float | None:
         """Mean return of a random policy, from the metadata."""
-        recorded = self.metadata.get("random_return")
-        return None if recorded is None else float(recorded)
+        return valid_return(RANDOM_RETURN, self.metadata.get(RANDOM_RETURN))
 
     def take(self, n: int) -> "Demonstrations":
         """The first n trajectories. If a stream has fewer, reading it raises an error."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.data.statements import EVERY, OBSERVED
+from ilfo.data.statements import EVERY, OBSERVED, check_statements
 from ilfo.data.trajectory import (
     Trajectory,
     checked,
@@ -33,6 +33,7 @@ from ilfo.storage.atomic import atomic, require_new
 FORMAT = 1
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 _NEEDED = ("states", "lengths", "terminal")
+_MEMBERS = (*_NEEDED, "actions", "returns", "metadata", "format")
 _CONVERT = (
     "where that library is installed, and if you trust the file, convert it with "
     "imitation.data.serialize.save(FOLDER, imitation.data.serialize.load(FILE)), and load FOLDER"
@@ -115,6 +116,7 @@ class Shard:
             returns = valid_returns(arrays.get("returns"), len(lengths))
             metadata = decode_metadata(str(arrays.get("metadata", "{}")))
             encode_metadata(metadata)  # json.loads accepts NaN, json.dumps is strict here
+            check_statements(metadata)
         except ValueError as error:
             raise DemonstrationError(f"{path}: {error}") from error
         return cls(path, actions, lengths, terminal, returns, metadata)
@@ -256,6 +258,12 @@ def _read_members(
                 raise ValueError(f"it was saved by an old version of imitation; {_CONVERT}")
             if missing:
                 raise ValueError(f"it has no {', '.join(missing)}, only {', '.join(archive.files)}")
+            unknown = [name for name in archive.files if name not in _MEMBERS]
+            if unknown:
+                # a damaged name would make the returns or the metadata disappear
+                raise ValueError(
+                    f"it holds {', '.join(unknown)}, expected nothing but {', '.join(_MEMBERS)}"
+                )
             return {name: _member(archive, name) for name in wanted if name in archive.files}
         # Damaged files raise a dozen unrelated exceptions of zipfile, zlib and numpy.
         except Exception as error:
