@@ -346,7 +346,7 @@ def test_a_crash_around_the_checkpoint_loses_no_choice(
 
     run = tmp_path / "run"
     monkeypatch.setattr(saving, "save", crash_around)
-    with pytest.raises(TrainingError, match="continues from it") as crash:
+    with pytest.raises(TrainingError, match="ilfo resume") as crash:
         start(small_spec(demos_file, 5), run, MACHINE)
     assert isinstance(crash.value.__cause__, Crash)
     monkeypatch.undo()

@@ -98,7 +98,11 @@ def _print_error(error: Exception) -> None:
     from ilfo.common.printable import printable
 
     Console(stderr=True, emoji=False).print(
-        printable(f"error: {error}"), style="red", markup=False, highlight=False, soft_wrap=True
+        printable("; ".join([f"error: {error}", *getattr(error, "__notes__", ())])),
+        style="red",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
     )
 
 

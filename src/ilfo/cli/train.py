@@ -1,5 +1,7 @@
 """`ilfo train`, `ilfo resume` and `ilfo evaluate`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +27,7 @@ from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.scores import mean_known
 from ilfo.rollouts.video import check_path, check_rendering, film
 from ilfo.runs import machine
-from ilfo.runs.directory import RunDirectory
+from ilfo.runs.directory import RunDirectory, kept_on_disk
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
 from ilfo.runs.spec import STATED, RunSpec, spec_of
@@ -101,14 +103,10 @@ class Train:
         )
         out = self.out or Path("runs") / f"{task or self.env}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
-        try:
-            with Progress(console) as progress:
-                progress.doing("reading the recordings")
-                watching = [progress, *_tensorboard(out, self.tensorboard)]
-                summary = start(spec, out, here, watching, self.evaluate_every)
-        except KeyboardInterrupt:
-            say(f"stopped; continue with: ilfo resume {out}")
-            raise
+        with _saying_what_is_kept(out), Progress(console) as progress:
+            progress.doing("reading the recordings")
+            watching = [progress, *_tensorboard(out, self.tensorboard)]
+            summary = start(spec, out, here, watching, self.evaluate_every)
         show(summary, out)
 
     def _statements(self) -> tuple[int | None, tuple[int, ...]]:
@@ -141,7 +139,7 @@ class Resume:
 
     def run(self) -> None:
         here = machine.set_up(self.devices)
-        with Progress(console) as progress:
+        with _saying_what_is_kept(self.run_directory), Progress(console) as progress:
             progress.doing("reading the run")
             watching = [progress, *_tensorboard(self.run_directory, self.tensorboard)]
             summary = resume(
@@ -237,6 +235,16 @@ class Evaluate:
             "of the visited states; 'no change' predicts the first state"
         )
         console.print(table)
+
+
+@contextmanager
+def _saying_what_is_kept(run: Path) -> Iterator[None]:
+    """Where the user stops training."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"stopped; {kept_on_disk(run)}")
+        raise
 
 
 def _dynamics(name: str | None) -> tuple[str, ...]:

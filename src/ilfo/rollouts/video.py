@@ -16,7 +16,7 @@ from ilfo.common.spaces import action_space
 from ilfo.environments.factory import Factory
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.collect import observe, reset
-from ilfo.storage.atomic import require_new
+from ilfo.storage.atomic import naming, require_new
 
 HEIGHT, FRAMES_PER_SECOND, SECONDS = 240, 25, 20
 SUFFIXES = (".gif",)
@@ -68,7 +68,8 @@ def film(
             frames.append(_labelled(environment.render(), total, expert_return))
 
     total = play_greedily(maker, policy, seed, shoot)
-    imageio.imwrite(path, np.stack(frames), duration=1000 / FRAMES_PER_SECOND, loop=0)
+    with naming(path):
+        imageio.imwrite(path, np.stack(frames), duration=1000 / FRAMES_PER_SECOND, loop=0)
     return total
 
 

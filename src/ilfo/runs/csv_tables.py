@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.storage.atomic import atomic_write_text
+from ilfo.storage.atomic import atomic_write_text, naming
 
 CsvRow = Mapping[str, Any]
 
@@ -28,7 +28,7 @@ def append_rows(path: Path, rows: Sequence[CsvRow]) -> bytes:
         columns = _checked_columns(path, rows[0])
         header = ",".join(columns) + "\n"
     text = (header + "".join(_line(path, columns, row) for row in rows)).encode("utf-8")
-    with open(path, "ab") as file:
+    with naming(path), open(path, "ab") as file:
         file.write(text)
         file.flush()
         # The rows must be on disk before the checkpoint that follows them.

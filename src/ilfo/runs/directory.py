@@ -23,9 +23,10 @@ import numpy as np
 from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, read_rows, remove_rows_after
 from ilfo.runs.integrity import ENTRY, Tally, check_config, check_table, config_sum
 from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
-from ilfo.storage.checkpoint import read_meta
+from ilfo.storage.checkpoint import CheckpointError, read_meta
 
 TABLES = ("metrics", "timings")
+CHECKPOINT = "last.npz"
 
 
 class RunDirectory:
@@ -91,7 +92,7 @@ class RunDirectory:
     @property
     def checkpoint(self) -> Path:
         """Path of the checkpoint; there is none before the first iteration has finished."""
-        return self.path / "last.npz"
+        return self.path / CHECKPOINT
 
     def append(self, name: str, rows: CsvRow | Sequence[CsvRow]) -> None:
         """Append one row, or several, to "metrics" or "timings"; the first row sets the columns.
@@ -116,11 +117,11 @@ class RunDirectory:
         for name in TABLES:
             remove_rows_after(self._table(name), iteration)
 
-    def checksums(self) -> dict[str, Any]:
+    def checksums(self, iteration: int) -> dict[str, Any]:
         """Of the configuration and of all rows so far; for the checkpoint that is written next."""
         self._check_writable()
         tables = {self._table(name).name: self._tally(name).as_dict() for name in TABLES}
-        return {"config": config_sum(self._config)} | tables
+        return {"iteration": iteration, "config": config_sum(self._config)} | tables
 
     def check_files(self) -> None:
         """Raise RunError if a file is not the one that the checkpoint was written with."""
@@ -152,6 +153,15 @@ class RunDirectory:
     def _check_writable(self) -> None:
         if self._lock is None:
             raise RunError(f"{self.path} is not open for writing; open it with write=True")
+
+
+def kept_on_disk(path: Path) -> str:
+    """What there is of a run whose training has stopped, in words."""
+    try:
+        iteration = read_meta(path / CHECKPOINT)[ENTRY]["iteration"]
+    except (CheckpointError, OSError, KeyError):
+        return f"no iteration was finished, so nothing is kept in {path}"
+    return f"kept up to iteration {iteration}; continue with: ilfo resume {path}"
 
 
 def _lock(path: Path) -> BinaryIO:

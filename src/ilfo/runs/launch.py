@@ -11,7 +11,7 @@ from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
 from ilfo.runs.checks import check_agent, check_env, check_here, check_progress
-from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.directory import RunDirectory, RunError, kept_on_disk
 from ilfo.runs.recorder import Recorder
 from ilfo.runs.spec import RunSpec, spec_of, to_json
 from ilfo.storage.provenance import commit, source
@@ -114,10 +114,8 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
             agent.learn(spec.budget, callback=[recorder, *callbacks])
         return recorder.finish(agent)
-    except (DivergenceError, OSError):
+    except (DivergenceError, OSError) as error:
+        error.add_note(kept_on_disk(run.path))
         raise
     except Exception as error:  # most likely raised by the environment
-        raise TrainingError(
-            f"training failed after iteration {agent.iteration}; {run.path} is complete up to "
-            "there, and `ilfo resume` continues from it"
-        ) from error
+        raise TrainingError(f"training failed; {kept_on_disk(run.path)}") from error

@@ -43,7 +43,7 @@ class Recorder(Callback):
         self.run.append("metrics", rows)
         self.run.append("timings", self._timing(agent, evaluated - began))
         # last: a run that is killed before this repeats the iteration
-        notes = {ENTRY: self.run.checksums()}
+        notes = {ENTRY: self.run.checksums(agent.iteration)}
         saving.save(agent, self.run.checkpoint, overwrite=True, notes=notes)
         self._spent["save"] = time.perf_counter() - evaluated
 
