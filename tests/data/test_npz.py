@@ -259,10 +259,10 @@ def test_a_flipped_byte_is_refused_or_harmless(damaged, data):
 @pytest.mark.parametrize("value", [[1.0], "12", True, {"mean": 1}, 10**400])
 def test_returns_of_the_wrong_kind_are_noticed_when_the_file_is_opened(tmp_path, name, value):
     path = save_members(tmp_path / "a.npz", metadata=json.dumps({name: value}))
-    with pytest.raises(DemonstrationError, match=rf"{name} in the metadata is .*finite number"):
+    with pytest.raises(DemonstrationError, match=rf"{name} is .*finite number"):
         Demonstrations.load(path)
     states = np.zeros((1, 3, 2))
-    with pytest.raises(ValueError, match=f"{name} in the metadata"):
+    with pytest.raises(ValueError, match=f"{name} is "):
         Demonstrations.from_arrays(states, terminal=False, metadata={name: value})
 
 

@@ -12,9 +12,9 @@ from ilfo.runs import machine
 
 SET_UP = """
 import jax
-from ilfo.cli import _warnings_in_one_line
+from ilfo.cli.streams import prepared_streams
 from ilfo.runs import machine
-with _warnings_in_one_line():
+with prepared_streams():
     print(machine.set_up(1)["devices"])
 print(jax.config.jax_compilation_cache_dir)
 """

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from ilfo.agents.problem import feature_of, state_problem
 from ilfo.agents.registry import COMPONENTS, FUNCTIONS
+from ilfo.common.seeding import seed_numbers
 from ilfo.common.types import DemonstratedSteps
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ilfo.agents.agent import Agent
 
 PathLike = str | os.PathLike[str]
+
+_DESCRIBED = {"settings": dict, "problem": dict, "seeds": list, "environment": str | None}
 
 
 def describe(agent: "Agent") -> dict[str, Any]:
@@ -108,4 +111,8 @@ def _meta(kind: type["Agent"], path: PathLike) -> Mapping[str, Any]:
         raise checkpoint.CheckpointError(
             f"{path} holds an agent of method {meta.get('method')!r}, not {kind.method.name!r}"
         )
+    for name, expected in _DESCRIBED.items():
+        if name not in meta or not isinstance(meta[name], expected):
+            raise checkpoint.CheckpointError(f"{path} does not describe its agent: no {name}")
+    seed_numbers(meta["seeds"])
     return meta

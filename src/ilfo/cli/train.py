@@ -18,6 +18,7 @@ from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.recordings import stated
+from ilfo.data.statements import valid_return
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -199,7 +200,8 @@ class Evaluate:
                 for greedy in (True, False)
             ]
             table.add_row(str(seed), *(f"{mean:.1f}" for mean in means))
-        expert = RunDirectory.open(self.run_directory).config.get("expert_return")
+        config = RunDirectory.open(self.run_directory).config
+        expert = valid_return("expert_return", config.get("expert_return"))
         if expert is not None:
             table.caption = f"expert {expert:.1f}"
         console.print(table)

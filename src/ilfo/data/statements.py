@@ -33,7 +33,7 @@ def valid_return(name: str, value: Any) -> float | None:
         if math.isfinite(number):
             return number
     shown = repr(value) if len(str(value)) <= 40 else f"{str(value)[:40]}..."
-    raise ValueError(f"{name} in the metadata is {shown}, but must be a finite number")
+    raise ValueError(f"{name} is {shown}, but must be a finite number")
 
 
 def valid_rate(every: Any) -> int:

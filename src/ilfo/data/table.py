@@ -92,6 +92,11 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except (ValueError, csv.Error) as error:
         raise DemonstrationError(f"{path}: {error}") from error
+    except MemoryError as error:
+        raise DemonstrationError(
+            f"{path}: there is not enough memory to read it; split it into several files, convert "
+            "them one by one with `ilfo demos convert`, and put them into one folder"
+        ) from error
 
 
 def _read(source, states, terminal, actions) -> tuple[list[Trajectory], np.ndarray | None]:

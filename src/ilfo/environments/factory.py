@@ -66,7 +66,8 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.E
             if package:
                 importlib.import_module(package)
             gym.spec(name)
-        except (gym.error.Error, ImportError) as error:
+        # TypeError: a relative module, as in .package:Id
+        except (gym.error.Error, ImportError, TypeError) as error:
             raise ValueError(f"unknown environment {environment!r}: {error}") from error
         return lambda **kwargs: gym.make(
             name, max_episode_steps=horizon, disable_env_checker=True, **kwargs

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ilfo.common.optional import needed_from
+from ilfo.data.unpacking import check_unpacked
 from ilfo.environments.factory import Factory
 from ilfo.experts.actors import Actor
 from ilfo.runs.loading import load_agent, load_policies
@@ -43,7 +44,7 @@ def _function(source: str, module: str, name: str) -> Actor:
     sys.path.insert(0, os.getcwd())
     try:
         function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"there is no function {source}: {error}") from error
     finally:
         sys.path.remove(os.getcwd())
@@ -69,14 +70,7 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
         raise ValueError(f"Stable-Baselines3 has no algorithm {algorithm!r}")
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            saved = json.loads(archive.read("data"))
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is not a model of Stable-Baselines3: {error}") from error
-    pickled = [
-        name for name, value in saved.items() if isinstance(value, dict) and ":serialized:" in value
-    ]
+    pickled = _pickled_entries(path)
     known = {
         "policy_class": kind.policy_aliases["MlpPolicy"],
         "observation_space": env_factory.observation_space,
@@ -89,11 +83,27 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
     replacements = {name: known.get(name) for name in pickled}
     try:
         return kind.load(path, custom_objects=replacements, device="cpu")
-    except (RuntimeError, KeyError, TypeError, AttributeError) as error:
+    # Damaged or foreign models surface as unrelated exceptions of zipfile, torch and SB3.
+    except Exception as error:
         raise ValueError(
             f"{path} cannot be read as {algorithm} with an MlpPolicy for {env_factory.name}: "
             f"{error}"
         ) from error
+
+
+def _pickled_entries(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked(path, archive.infolist())
+            saved = json.loads(archive.read("data"))
+        return [
+            name
+            for name, value in saved.items()
+            if isinstance(value, dict) and ":serialized:" in value
+        ]
+    # Damaged bytes surface as unrelated exceptions of zipfile and zlib.
+    except Exception as error:
+        raise ValueError(f"{path} is not a model of Stable-Baselines3: {error}") from error
 
 
 def _zero(_: float) -> float:

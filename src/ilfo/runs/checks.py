@@ -26,7 +26,7 @@ def check_env(run: RunDirectory, spec: RunSpec, trusted: str | None) -> None:
 
 def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
     """Raise RunError if versions, machine or code differ from those of the run."""
-    recorded, here = run.config["versions"], versions()
+    recorded, here = run.entry("versions", dict), versions()
     differing = [name for name in here if recorded.get(name) != here[name]]
     if differing:
         was = ", ".join(f"{name} {recorded.get(name)} (now {here[name]})" for name in differing)
@@ -34,14 +34,16 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
             f"{run.path} was made with {was}; install those versions to resume it, or start a "
             "new run"
         )
-    if run.config["machine"] != dict(machine):
+    if run.entry("evaluate_every", int) < 1:
+        raise RunError(f"{run.path / 'config.json'} has 'evaluate_every' below 1; restore it")
+    if run.entry("machine", dict) != dict(machine):
         raise RunError(
             f"{run.path} was made with {run.config['machine']}, but this process has "
             f"{dict(machine)}; results would differ, first in the last bits; set the number of "
             "devices with --devices"
         )
     if run.config.get("source") != source():
-        made_by = run.config["commit"] or "an installed copy without a commit"
+        made_by = run.config.get("commit") or "an installed copy without a commit"
         raise RunError(
             f"{run.path} was made by other code ({made_by}; this is {commit()}); go back to that "
             "code to resume the run, or start a new one"
@@ -51,13 +53,13 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
 def check_agent(run: RunDirectory, agent: Agent) -> None:
     """Raise RunError if the demonstrations, the settings of the preset, or what else the agent says
     of itself differ from those of the run. Reads the demonstrations."""
-    if run.config["demonstrations"] != agent.survey.fingerprint:
+    if run.entry("demonstrations", str) != agent.survey.fingerprint:
         raise RunError(
             f"the demonstrations have changed since {run.path} was started; restore them, or start "
             "a new run"
         )
     described = agent.describe()
-    if run.config["settings"] != described["settings"]:
+    if run.entry("settings", dict) != described["settings"]:
         raise RunError(
             f"{run.path} was made with other settings than its preset has now; check out the "
             f"commit it was made with, {run.config.get('commit')}, or start a new run"

@@ -102,7 +102,10 @@ def _cell(path: Path, column: str, value: Any) -> str:
 def _complete_lines(path: Path) -> list[str]:
     text = path.read_bytes() if path.exists() else b""
     complete, line_break, _ = text.rpartition(b"\n")
-    return complete.decode("utf-8").split("\n") if line_break else []
+    try:
+        return complete.decode("utf-8").split("\n") if line_break else []
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is not text: {error}; restore it") from error
 
 
 def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, Any]:
@@ -112,7 +115,10 @@ def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, 
             return row
     except (ValueError, KeyError):
         pass
-    raise RunError(f"{path}, line {number}: {line!r} is not a row of the columns {columns}")
+    shown = line if len(line) <= 80 else f"{line[:80]}..."
+    raise RunError(
+        f"{path}, line {number}: {shown!r} is not a row of the columns {', '.join(columns)[:200]}"
+    )
 
 
 def _number(cell: str) -> int | float | None:

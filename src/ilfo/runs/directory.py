@@ -82,6 +82,21 @@ class RunDirectory:
         """The content of config.json."""
         return self._config
 
+    def entry(self, name: str, kind: type) -> Any:
+        """An entry of config.json, or RunError if it is not of that kind."""
+        value = self._config.get(name)
+        if not isinstance(value, kind):
+            raise RunError(
+                f"{self.path / 'config.json'} has {_short(value)} as {name!r}, expected a "
+                f"{kind.__name__}; restore it"
+            )
+        return value
+
+    def read_summary(self) -> dict[str, Any] | None:
+        """The content of summary.json; None before the run has ended."""
+        path = self.path / "summary.json"
+        return _read_json(path) if path.exists() else None
+
     def update_config(self, changes: Mapping[str, Any]) -> None:
         """Replace entries of config.json."""
         self._check_writable()
@@ -205,11 +220,16 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is not valid JSON: {error}; restore it") from error
     if not isinstance(data, dict):
-        raise RunError(f"{path} holds {data!r}, expected a JSON object; restore it")
+        raise RunError(f"{path} holds {_short(data)}, expected a JSON object; restore it")
     return data
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,6 @@ Every finding names what was measured and a setting to try. Distances are compar
 floor: whether a policy does what the recordings show can be seen without a reward.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,8 @@ NEAR_UNTRAINED = 0.8
 
 def diagnose(run: RunDirectory) -> list[str]:
     """Findings about a run, the most important first."""
+    if run.checkpoint.exists():
+        run.check_files()
     rows = run.rows("metrics")
     if not rows:
         raise RunError(f"{run.path} has no finished iteration yet; there is nothing to examine")
@@ -84,11 +85,16 @@ def _stalled(column: Column, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]
 
 
 def _choice(run: RunDirectory) -> Iterator[str]:
-    summary = run.path / "summary.json"
-    if not summary.exists():
+    summary = run.read_summary()
+    if summary is None:
         return
-    seeds = json.loads(summary.read_text())["seeds"]
-    early = [seed["seed"] for seed in seeds if seed.get("chosen_iteration", 2) < 1]
+    try:
+        early = [seed["seed"] for seed in summary["seeds"] if seed.get("chosen_iteration", 2) < 1]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RunError(
+            f"{run.path / 'summary.json'} does not list the seeds of a run; `ilfo resume` writes "
+            "it again"
+        ) from error
     if early:
         yield (
             f"the policy returned for seed {', '.join(map(str, early))} is one of the first: "

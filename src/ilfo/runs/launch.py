@@ -108,7 +108,7 @@ def _check_recordings(agent: Agent) -> None:
 
 def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": spec.task, "preset": spec.preset, "changes": list(spec.changes)}
-    recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"])
+    recorder = Recorder(run, facts | dict(machine), run.entry("evaluate_every", int))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
