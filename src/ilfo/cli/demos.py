@@ -54,6 +54,8 @@ class Convert:
     """For episodes without done flags: True if the shorter ones terminated, False if truncated."""
     actions: bool = False
     """Keep the actions too; by default only the states are kept."""
+    large: bool = False
+    """Read a compressed file even if it unpacks to far more than its size."""
 
     def run(self) -> None:
         check_new(self.out)
@@ -63,14 +65,18 @@ class Convert:
 
     def _read(self) -> Demonstrations:
         if self.source.suffix.lower() not in PICKLES:
-            return Demonstrations.load(self.source, actions=self.actions)
+            return Demonstrations.load(self.source, actions=self.actions, large=self.large)
         if self.horizon is None:
             raise ValueError(
                 f"{self.source} is a list of episodes; give their maximum length by --horizon, to "
                 "tell terminated episodes from truncated ones"
             )
         return Demonstrations.from_episodes(
-            self.source, horizon=self.horizon, terminal=self.terminal, actions=self.actions
+            self.source,
+            horizon=self.horizon,
+            terminal=self.terminal,
+            actions=self.actions,
+            large=self.large,
         )
 
 

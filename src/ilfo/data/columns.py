@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ilfo.common.optional import needed_from
+from ilfo.data.unpacking import check_parquet
 
 EPISODE = "episode"
 """The column of episode names. Its entries may be text, and text is not converted to numbers."""
@@ -130,11 +131,13 @@ def _parsed(cells: list[str]) -> Column:
 class ParquetColumns:
     """Columns of a Parquet file; needs pyarrow."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, large: bool = False):
         with needed_from("parquet", f"reading {path}"):
             from pyarrow import parquet
         with _damage():
             self._file = parquet.ParquetFile(path)
+            if not large:
+                check_parquet(path, self._file.metadata)
             self.names = list(self._file.schema_arrow.names)
 
     def read(self, names: list[str]) -> dict[str, Column]:

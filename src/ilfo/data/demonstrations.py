@@ -120,6 +120,7 @@ class Demonstrations:
         terminal: bool | Sequence[bool] | np.ndarray | None = None,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        large: bool = False,
     ) -> "Demonstrations":
         """Demonstrations from a .csv or .parquet file or a dict of columns, with one row per state.
 
@@ -127,9 +128,11 @@ class Demonstrations:
         the last row of an episode that ended in a terminal state; if there is no such column, use
         the argument `terminal`. The columns `step`, `reward` and `action...` are optional
         (`ilfo.data.table` describes them). The columns that `states` lists, by default all others,
-        are the dimensions of the state.
+        are the dimensions of the state. `large` is explained at `load`.
         """
-        trajectories, returns = read_table(table, states=states, terminal=terminal, actions=actions)
+        trajectories, returns = read_table(
+            table, states=states, terminal=terminal, actions=actions, large=large
+        )
         return cls._in_memory(trajectories, returns, metadata)
 
     @classmethod
@@ -172,16 +175,18 @@ class Demonstrations:
         terminal: bool | None = None,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        large: bool = False,
     ) -> "Demonstrations":
         """Demonstrations from a list of episodes saved by `torch.save` or `pickle.dump`.
 
         The file is parsed without unpickling it, so no code in it runs; `ilfo.data.episodes`
         describes its layout. An episode that is done before `horizon` steps counts as terminated,
         one that is done at the horizon as truncated. If the file has no dones, `terminal` says
-        whether the episodes shorter than the horizon are terminated.
+        whether the episodes shorter than the horizon are terminated. `large` is explained at
+        `load`.
         """
         trajectories, returns = read_episodes(
-            Path(path), horizon=horizon, terminal=terminal, actions=actions
+            Path(path), horizon=horizon, terminal=terminal, actions=actions, large=large
         )
         return cls._in_memory(trajectories, returns, metadata)
 
@@ -205,21 +210,25 @@ class Demonstrations:
         return cls(lambda: checked(open_()), lengths=None, returns=None, metadata=metadata)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, actions: bool = False) -> "Demonstrations":
+    def load(
+        cls, path: str | os.PathLike[str], *, actions: bool = False, large: bool = False
+    ) -> "Demonstrations":
         """Demonstrations from a file or folder; the format follows from the name and content.
 
         An .npz file is read into memory, and a directory of .npz files is streamed one file at a
         time, keeping the metadata that all its files share. A .csv or .parquet file is read as by
         `from_table`, a folder or .parquet file saved by the library `imitation` as by
-        `from_trajectories`. Unless `actions` is true, the actions in a file are not decoded.
+        `from_trajectories`. Unless `actions` is true, the actions in a file are not decoded. A
+        compressed file that unpacks to more than 100 times its size and 64 MiB is refused, unless
+        `large` is true.
         """
         path = Path(path)
         if is_saved_by_imitation(path):
-            trajectories, returns = read_saved(path, actions=actions)
+            trajectories, returns = read_saved(path, actions=actions, large=large)
             return cls._in_memory(trajectories, returns, None)
         if path.suffix.lower() in SUFFIXES:
-            return cls.from_table(path, actions=actions)
-        shards = open_shards(path, actions=actions)
+            return cls.from_table(path, actions=actions, large=large)
+        shards = open_shards(path, actions=actions, large=large)
         returns, metadata = joined_returns(shards), shared_metadata(shards)
         if not path.is_dir():
             return cls._in_memory(read_shards(shards), returns, metadata)

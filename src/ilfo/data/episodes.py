@@ -19,22 +19,23 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.data.npz import DemonstrationError
+from ilfo.data.npz import DemonstrationError, naming_large
 from ilfo.data.safe_pickle import PickleError, read_pickle
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
+from ilfo.data.unpacking import UnpackedSizeError, check_unpacked
 
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 """The first pickle in a file of the old format of `torch.save`; two more precede the data."""
 
 
 def read_episodes(
-    path: Path, *, horizon: int, terminal: bool | None, actions: bool
+    path: Path, *, horizon: int, terminal: bool | None, actions: bool, large: bool = False
 ) -> tuple[list[Trajectory], np.ndarray | None]:
     """The trajectories, and their returns if every episode has an "ep_rew"."""
     if horizon < 1:
         raise ValueError(f"horizon is {horizon}, but must be at least 1")
     try:
-        episodes = _read_file(path)
+        episodes = _read_file(path, large)
         if not isinstance(episodes, list) or not all(
             isinstance(episode, dict) and "episode" in episode for episode in episodes
         ):
@@ -43,15 +44,18 @@ def read_episodes(
         recorded = [episode.get("ep_rew") for episode in episodes]
         returns = None if any(total is None for total in recorded) else _numbers(recorded)
         return trajectories, valid_returns(returns, len(episodes))
+    except DemonstrationError:
+        raise
     except PickleError as error:
         raise DemonstrationError(f"{path} is not a list of episodes: {error}") from error
     except ValueError as error:
         raise DemonstrationError(f"{path}: {error}") from error
 
 
-def _read_file(path: Path) -> Any:
+def _read_file(path: Path, large: bool) -> Any:
     if zipfile.is_zipfile(path):
-        return read_pickle(io.BytesIO(_zipped_pickle(path)))
+        with naming_large(path):
+            return read_pickle(io.BytesIO(_zipped_pickle(path, large)))
     with path.open("rb") as file:
         value = read_pickle(file)
         if value == _TORCH_MAGIC and isinstance(value, int):
@@ -60,14 +64,16 @@ def _read_file(path: Path) -> Any:
         return value
 
 
-def _zipped_pickle(path: Path) -> bytes:
+def _zipped_pickle(path: Path, large: bool) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
+            if not large:
+                check_unpacked(path, archive.infolist())
             pickles = [name for name in archive.namelist() if name.endswith("data.pkl")]
             if len(pickles) != 1:
                 raise PickleError("it is a zip archive, but not one of torch.save")
             return archive.read(pickles[0])
-    except PickleError:
+    except (PickleError, UnpackedSizeError):
         raise
     # Damaged bytes surface as several unrelated exceptions of zipfile and zlib.
     except Exception as error:

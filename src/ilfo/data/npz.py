@@ -12,7 +12,9 @@ All states of a file are in one array, split by `lengths`. A file of N trajector
 """
 
 import json
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from ilfo.data.trajectory import (
     terminal_flags,
     valid_returns,
 )
+from ilfo.data.unpacking import UnpackedSizeError, check_unpacked, grows_beyond_measure
 from ilfo.storage.atomic import atomic, require_new
 
 FORMAT = 1
@@ -57,6 +60,10 @@ def write(
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:
         np.savez_compressed(file, **arrays)
+        if grows_beyond_measure(sum(np.asarray(a).nbytes for a in arrays.values()), file.tell()):
+            file.seek(0)
+            file.truncate()
+            np.savez(file, **arrays)  # not compressed, so that it can be read without being asked
         _refuse_existing(path)  # again: another process may have written it meanwhile
 
 
@@ -106,7 +113,10 @@ class Shard:
     metadata: dict[str, Any]
 
     @classmethod
-    def open(cls, path: Path, *, actions: bool) -> "Shard":
+    def open(cls, path: Path, *, actions: bool, large: bool = False) -> "Shard":
+        """`large` allows that the file unpacks to far more than its size."""
+        if not large:
+            _check_unpacked(path)
         small = ("lengths", "terminal", "returns", "metadata", "format")
         arrays = _read_members(path, small, needed=(*_NEEDED, "actions") if actions else _NEEDED)
         try:
@@ -135,6 +145,18 @@ class Shard:
             raise DemonstrationError(f"{self.path}: {error}") from error
 
 
+@contextmanager
+def naming_large(path: Path) -> Iterator[None]:
+    """Let the error of a file that unpacks to far too much say what to do."""
+    try:
+        yield
+    except UnpackedSizeError as error:
+        raise DemonstrationError(
+            f"{path}: {error}; if you trust it, pass large=True to Demonstrations.load, or write "
+            f"it as a plain file once: ilfo demos convert {path} --large --out FILE.npz"
+        ) from error
+
+
 def check_new(path: Path) -> None:
     """Raise an error if demonstrations cannot be written to `path`; call it before long work."""
     if path.suffix.lower() != ".npz":
@@ -157,34 +179,34 @@ def require_file(path: Path) -> None:
         )
 
 
-def open_shards(path: Path, *, actions: bool) -> list[Shard]:
+def open_shards(path: Path, *, actions: bool, large: bool = False) -> list[Shard]:
     """The shards of a directory in alphabetical order, or the single file `path`."""
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if not paths:
         raise DemonstrationError(f"{path} is a directory without .npz shards")
     try:
-        return [Shard.open(shard, actions=actions) for shard in paths]
+        return [Shard.open(shard, actions=actions, large=large) for shard in paths]
     except DemonstrationError:
         if actions:
-            _check_all_have_actions(paths)
+            _check_all_have_actions(paths, large)
         raise
 
 
-def _check_all_have_actions(paths: list[Path]) -> None:
+def _check_all_have_actions(paths: list[Path], large: bool) -> None:
     """Raise an error if only some of the files have actions, or the error of a damaged file."""
-    without = [path for path in paths if not _opens_with_actions(path)]
+    without = [path for path in paths if not _opens_with_actions(path, large)]
     if 0 < len(without) < len(paths):
         for path in without:
-            Shard.open(path, actions=False)
+            Shard.open(path, actions=False, large=large)
         raise PartlyWithoutActions(
             "only some of the demonstrations have actions; files without: "
             f"{', '.join(map(str, without))}; leave these out, or record their actions"
         )
 
 
-def _opens_with_actions(path: Path) -> bool:
+def _opens_with_actions(path: Path, large: bool) -> bool:
     try:
-        Shard.open(path, actions=True)
+        Shard.open(path, actions=True, large=large)
     except DemonstrationError:
         return False
     return True
@@ -268,6 +290,20 @@ def _read_members(
         # Damaged files raise a dozen unrelated exceptions of zipfile, zlib and numpy.
         except Exception as error:
             raise DemonstrationError(f"{path} cannot be read as demonstrations: {error}") from error
+
+
+def _check_unpacked(path: Path) -> None:
+    """Raise DemonstrationError if the file would unpack to far more than its size. A file that is
+    no archive is reported when it is read."""
+    require_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    # Damaged files raise a dozen unrelated exceptions.
+    except Exception:
+        return
+    with naming_large(path):
+        check_unpacked(path, members)
 
 
 def _member(archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ilfo.data.columns import EPISODE, Column, CsvColumns, MemoryColumns, ParquetColumns
-from ilfo.data.npz import DemonstrationError, require_file
+from ilfo.data.npz import DemonstrationError, naming_large, require_file
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
+from ilfo.data.unpacking import UnpackedSizeError
 
 STEP, TERMINAL, ACTION, REWARD = "step", "terminal", "action", "reward"
 SUFFIXES = (".csv", ".parquet")
@@ -72,6 +73,7 @@ def read_table(
     states: Sequence[str] | None,
     terminal: bool | Sequence[bool] | np.ndarray | None,
     actions: bool,
+    large: bool = False,
 ) -> tuple[list[Trajectory], np.ndarray | None]:
     """The trajectories and their returns; only the needed columns are decoded."""
     if isinstance(table, Mapping):
@@ -81,8 +83,8 @@ def read_table(
     if kind not in SUFFIXES:
         raise DemonstrationError(f"{path} ends in {kind!r}, expected one of {', '.join(SUFFIXES)}")
     require_file(path)
-    with _naming(path):
-        source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path)
+    with naming_large(path), _naming(path):
+        source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path, large)
         return _read(source, states, terminal, actions)
 
 
@@ -90,6 +92,8 @@ def read_table(
 def _naming(path: Path) -> Iterator[None]:
     try:
         yield
+    except UnpackedSizeError:
+        raise
     except (ValueError, csv.Error) as error:
         raise DemonstrationError(f"{path}: {error}") from error
     except MemoryError as error:

@@ -7,6 +7,7 @@ a file says beforehand how large it will be, and one that grows beyond measure i
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 SMALL = 64 * 2**20
 """Bytes that any file may unpack to."""
@@ -25,6 +26,13 @@ def grows_beyond_measure(unpacked: int, size: int) -> bool:
 def check_unpacked(path: Path, members: Iterable[zipfile.ZipInfo]) -> None:
     """Raise UnpackedSizeError if these members of an archive declare far too large a size."""
     check_size(path, sum(member.file_size for member in members))
+
+
+def check_parquet(path: Path, metadata: Any) -> None:
+    """The same of a Parquet file, whose encodings can repeat a value any number of times."""
+    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+    values = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    check_size(path, 8 * values)
 
 
 def check_size(path: Path, unpacked: int) -> None:
