@@ -95,12 +95,23 @@ def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:
         raise ValueError(
             f"the function that makes the environment returned {environment!r}, not a gymnasium.Env"
         )
-    if horizon is None:
-        return environment
     own = environment.spec.max_episode_steps if environment.spec else None
+    if horizon is None:
+        if own is None or _stops_by_itself(environment):
+            return environment
+        # a spec that was written by hand says when to stop, but nothing does so
+        return gym.wrappers.TimeLimit(environment, own)
     if own is not None and own < horizon:
         raise ValueError(
             f"horizon is {horizon}, but the function makes an environment that stops after {own} "
             f"steps; let it call gymnasium.make(..., max_episode_steps={horizon})"
         )
     return gym.wrappers.TimeLimit(environment, horizon)
+
+
+def _stops_by_itself(environment: gym.Env) -> bool:
+    while isinstance(environment, gym.Wrapper):
+        if isinstance(environment, gym.wrappers.TimeLimit):
+            return True
+        environment = environment.env
+    return False

@@ -7,8 +7,8 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.common.seeding import Purpose, stream_seed
-from ilfo.rollouts.collect import observe
 from ilfo.rollouts.episodes import Episode
+from ilfo.rollouts.stepping import observe, step
 
 Actor = Callable[[np.ndarray], Any]
 """A function from an observation to an action, both in the environment's own form."""
@@ -18,13 +18,14 @@ def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) ->
     """Whole episodes of `act`, each with its own reset seed."""
     for number in range(episodes):
         observation, _ = environment.reset(seed=stream_seed(seed, Purpose.RECORD, number))
-        states, actions, rewards, ends, stops = [observe(observation)], [], [], False, False
+        states, actions, rewards = [observe(environment, observation)], [], []
+        ends = stops = False
         while not (ends or stops):
             actions.append(executable(environment.action_space, act(observation)))
-            observation, reward, ends, stops, _ = environment.step(actions[-1])
-            states.append(observe(observation))
+            observation, reward, ends, stops = step(environment, actions[-1])
+            states.append(observe(environment, observation))
             rewards.append(float(reward))
-        yield Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
+        yield Episode(np.stack(states), np.stack(actions), np.asarray(rewards), ends)
 
 
 def executable(space: gym.Space, action: Any) -> Any:

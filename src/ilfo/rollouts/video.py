@@ -15,7 +15,8 @@ from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import action_space
 from ilfo.environments.factory import Factory
 from ilfo.policies.host import HostPolicy
-from ilfo.rollouts.collect import observe, reset
+from ilfo.rollouts.collect import reset
+from ilfo.rollouts.stepping import observe, step
 from ilfo.storage.atomic import naming, require_new
 
 HEIGHT, FRAMES_PER_SECOND, SECONDS = 240, 25, 20
@@ -102,14 +103,14 @@ def play_greedily(
     environment = open_for_rendering(maker)
     actions = action_space(maker.action_space)
     state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
-    total, done, step = 0.0, False, 0
+    total, done, time = 0.0, False, 0
     while not done:
-        shoot(step, environment, total, False)
+        shoot(time, environment, total, False)
         action = actions.to_environment(policy.mode(state[None])[0])[0]
-        observation, reward, ends, stops, _ = environment.step(action)
-        state, total = observe(observation)[None], total + float(reward)
-        done, step = ends or stops, step + 1
-    shoot(step, environment, total, True)
+        observation, reward, ends, stops = step(environment, action)
+        state, total = observe(environment, observation)[None], total + float(reward)
+        done, time = ends or stops, time + 1
+    shoot(time, environment, total, True)
     environment.close()
     return total
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
-from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
+from ilfo.rollouts.stepping import EnvironmentFault
 from ilfo.runs.checks import check_agent, check_env, check_here, check_progress
 from ilfo.runs.directory import RunDirectory, RunError, kept_on_disk
 from ilfo.runs.recorder import Recorder
@@ -114,7 +114,7 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
             agent.learn(spec.budget, callback=[recorder, *callbacks])
         return recorder.finish(agent)
-    except (DivergenceError, OSError) as error:
+    except (FloatingPointError, OSError, EnvironmentFault) as error:
         error.add_note(kept_on_disk(run.path))
         raise
     except Exception as error:  # most likely raised by the environment

@@ -6,7 +6,7 @@ the rows after the last checkpoint, so that at most one iteration is lost.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilfo.agents import saving
@@ -105,7 +105,11 @@ class Recorder(Callback):
                 for name in ("greedy_score", "stochastic_score")
             },
             "seconds": spent,
-            "remarks": [*(finding.text for finding in agent.findings), *agent.remarks()],
+            "remarks": [
+                *(finding.text for finding in agent.findings),
+                *agent.remarks(),
+                *_remarks_on_returns(agent, seeds),
+            ],
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)
@@ -159,6 +163,16 @@ def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> f
     return mean_return(
         agent.play(policy, episodes=episodes, seed=agent.seeds[index], greedy=greedy)
     )
+
+
+def _remarks_on_returns(agent: Agent, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    returns = [seed[name] for seed in seeds for name in ("greedy_return", "stochastic_return")]
+    if all(map(math.isfinite, returns)):
+        return []
+    return [
+        f"rewards of {agent.factory.name} are not finite numbers, so returns and scores are "
+        "unknown; training does not use them"
+    ]
 
 
 def _known(value: float) -> float | None:
