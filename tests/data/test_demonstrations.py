@@ -317,3 +317,11 @@ def test_describe_makes_one_pass_and_survives_a_large_offset():
 def test_describe_cuts_a_long_list_of_repeats():
     text = describe(Demonstrations.from_arrays([GOOD] * 14, terminal=False))
     assert "10 (as 0) and 3 more" in text
+
+
+def test_metadata_cannot_steer_the_terminal_that_shows_them():
+    demos = example(metadata={"note": "\x1b]0;owned\x07", "\x1b[2J": "a\nstates 9"})
+    text = describe(demos)
+    assert "\x1b" not in text
+    assert r"\x1b]0;owned\x07" in text
+    assert r"a\nstates 9" in text

@@ -254,3 +254,34 @@ def test_a_flipped_byte_is_refused_or_harmless(damaged, data):
     except DemonstrationError:
         return
     assert_same(example(), loaded)
+
+
+@pytest.mark.parametrize("name", ["expert_return", "random_return"])
+@pytest.mark.parametrize("value", [[1.0], "12", True, {"mean": 1}, 10**400])
+def test_returns_of_the_wrong_kind_are_noticed_when_the_file_is_opened(tmp_path, name, value):
+    path = save_members(tmp_path / "a.npz", metadata=json.dumps({name: value}))
+    with pytest.raises(DemonstrationError, match=rf"{name} is .*finite number"):
+        Demonstrations.load(path)
+    states = np.zeros((1, 3, 2))
+    with pytest.raises(ValueError, match=f"{name} is "):
+        Demonstrations.from_arrays(states, terminal=False, metadata={name: value})
+
+
+def test_a_shard_whose_rate_is_a_list_is_named(tmp_path):
+    save_members(tmp_path / "a.npz", metadata=json.dumps({"states_every": [2]}))
+    with pytest.raises(DemonstrationError, match=r"states_every is \[2\]"):
+        Demonstrations.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["returns", "metadata", "actions"])
+def test_a_damaged_name_is_no_silent_loss(tmp_path, name):
+    states = np.zeros((1, 3, 2))
+    whole = Demonstrations.from_arrays(
+        states, terminal=False, returns=[1.0], actions=np.zeros((1, 2)), metadata={"a": 1}
+    )
+    whole.save(tmp_path / "whole.npz")
+    content = (tmp_path / "whole.npz").read_bytes()
+    damaged = content.replace(name.encode(), name[:-1].encode() + b"~")
+    (tmp_path / "damaged.npz").write_bytes(damaged)
+    with pytest.raises(DemonstrationError, match=rf"damaged.npz .*{name[:-1]}~"):
+        Demonstrations.load(tmp_path / "damaged.npz")

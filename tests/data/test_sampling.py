@@ -1,3 +1,4 @@
+import time
 import tracemalloc
 from functools import cache
 
@@ -75,6 +76,29 @@ def test_every_step_knows_its_trajectory():
     drawn = sample(data, 20, np.random.default_rng(0))
     for step, number in zip(drawn.pairs, drawn.trajectory, strict=True):
         assert (data[number].states[:-1] == step[0]).all(-1).any()
+
+
+def test_the_sample_is_that_of_sorting_everything():
+    """To the bit, whatever the sizes: results of before depend on it."""
+    for lengths, size in (([7] * 40, 50), ([3, 200, 1, 90], 20), ([5, 5], 100), ([1] * 9, 4)):
+        data = list(tagged(lengths))
+        generator = np.random.default_rng(3)
+        ranks = np.concatenate([generator.random(length) for length in lengths])
+        steps = np.concatenate([trajectory.states[:-1] for trajectory in data])
+        drawn = sample(data, size, np.random.default_rng(3))
+        np.testing.assert_array_equal(drawn.pairs[:, 0], steps[np.argsort(ranks)[:size]])
+
+
+def test_a_trajectory_costs_the_same_however_many_there_are():
+    states = np.zeros((11, 4), np.float32)
+
+    def seconds(count):
+        data = [Trajectory(states, False)] * count
+        began = time.process_time()
+        sample(data, 20_000, np.random.default_rng(0))
+        return time.process_time() - began
+
+    assert seconds(10_000) < 2
 
 
 def test_the_sample_follows_from_the_generator():

@@ -342,3 +342,15 @@ def test_columns_that_look_like_something_else_are_not_taken_for_states(name):
         Demonstrations.from_table(table, terminal=False)
     for states, dim in ((["x"], 1), (["x", name], 2)):
         assert Demonstrations.from_table(table, states=states, terminal=False).dim == dim
+
+
+def test_too_little_memory_is_said_with_the_name_of_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text("episode,terminal,x\n0,false,1\n0,true,2\n")
+
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("ilfo.data.columns._parsed", no_memory)
+    with pytest.raises(DemonstrationError, match=r"table\.csv: there is not enough memory"):
+        Demonstrations.load(path)

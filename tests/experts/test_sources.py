@@ -1,5 +1,7 @@
 """Demonstrations from agents, from Stable-Baselines3 and from functions."""
 
+import zipfile
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ def test_a_model_of_sb3_acts_as_it_would_there(algorithm, env, sb3_files, monkey
 
 
 def test_an_agent_and_a_run_can_be_recorded(finished_run):
-    for source in (finished_run, finished_run / "best.npz"):
+    for source in (finished_run, finished_run / "last.npz"):
         (episode,) = play_actor(
             CARTPOLE.make(), find_actor(str(source), CARTPOLE, greedy=True), episodes=1, seed=0
         )
@@ -167,3 +169,34 @@ def test_a_recording_says_how_to_make_it_again(tmp_path):
     main([str(again) if word == "FILE" else word for word in rebuild[1:]])
     states = lambda path: [trajectory.states.tobytes() for trajectory in Demonstrations.load(path)]
     assert states(again) == states(out)
+
+
+def rezipped(source, target, **members):
+    """A copy of a zip archive with some members replaced."""
+    with zipfile.ZipFile(source) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (held | members).items():
+            archive.writestr(name, content)
+    return target
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"data": "[]"},
+        {"data": "[" * 100_000},
+        {"data": "5"},
+        {"data": "\xff"},
+        {"data": '{"policy_class": 5, "verbose": {}}'},
+        {"data": '{"a": "' + "a" * 70_000_000 + '"}'},
+        {"policy.pth": b""},
+        {"policy.pth": b"\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R."},
+        {"pytorch_variables.pth": b"no zip"},
+    ],
+    ids=["list", "deep", "number", "text", "kinds", "large", "empty", "code", "damaged"],
+)
+def test_hostile_models_cost_one_line(members, sb3_files, tmp_path):
+    file = rezipped(sb3_files / "ppo.zip", tmp_path / "hostile.zip", **members)
+    with pytest.raises(ValueError, match=r"hostile\.zip (is not|cannot be read)"):
+        find_actor(f"ppo:{file}", CARTPOLE)

@@ -35,8 +35,7 @@ def test_create_then_open(run: RunDirectory) -> None:
     assert run.config == CONFIG
     assert json.loads((run.path / "config.json").read_text()) == CONFIG
     assert RunDirectory.open(run.path).config == CONFIG
-    assert run.path_of("last") == run.path / "last.npz"
-    assert run.path_of("best") == run.path / "best.npz"
+    assert run.checkpoint == run.path / "last.npz"
 
 
 def test_an_empty_directory_may_be_used(tmp_path: Path) -> None:
@@ -215,8 +214,6 @@ def test_the_first_row_is_checked_too(run: RunDirectory) -> None:
 def test_unknown_names_are_refused(run: RunDirectory) -> None:
     with pytest.raises(RunError, match="unknown table 'losses'; choose from metrics, timings"):
         run.append("losses", rows(0))
-    with pytest.raises(RunError, match="unknown checkpoint 'first'; choose from last, best"):
-        run.path_of("first")
 
 
 def test_remove_rows_after_after_a_kill(run: RunDirectory) -> None:

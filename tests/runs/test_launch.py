@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ilfo import MobILE
-from ilfo.agents.agent import Agent
+from ilfo.agents import saving
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
 from ilfo.common.fitting import Adam
@@ -22,6 +22,8 @@ from ilfo.discriminators.constant import ConstantCost
 from ilfo.environments.tasks import find_task
 from ilfo.methods.mobile import MobILESettings
 from ilfo.planners.ppo import PPO
+from ilfo.rollouts.episodes import mean_return
+from ilfo.runs import checks
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.launch import TrainingError, resume, start
 from ilfo.runs.loading import load_best
@@ -42,7 +44,7 @@ from tests.helpers.agents import (
 )
 
 ROOT = Path(__file__).parents[2]
-FILES = {"config.json", "metrics.csv", "timings.csv", "last.npz", "best.npz", "summary.json"}
+FILES = {"config.json", "metrics.csv", "timings.csv", "last.npz", "summary.json"}
 
 
 def table(path: Path, name: str = "metrics") -> bytes:
@@ -125,11 +127,22 @@ def test_the_chosen_policy_has_the_smallest_mmd_of_the_table(finished_run):
         assert seed["chosen_at"] == STEP * int(np.argmin(mmd))
 
 
-def test_the_best_checkpoint_holds_the_chosen_policies(finished_run):
-    agent = load_best(finished_run)
-    last = MobILE.load(finished_run / "last.npz")
-    assert bits(agent.state.chosen) == bits(last.state.chosen)
-    assert agent.iteration == 1 + int(max(last.state.chosen.iteration))
+def test_the_checkpoint_holds_the_chosen_policies(finished_run):
+    agent, summary = load_best(finished_run), summary_of(finished_run)
+    assert agent.iteration == 5
+    chosen = agent.state.chosen
+    assert chosen.iteration.tolist() == [seed["chosen_iteration"] for seed in summary["seeds"]]
+    for index, seed in enumerate(summary["seeds"]):
+        played = agent.play(agent.policy(index), episodes=50, seed=seed["seed"])
+        assert mean_return(played) == seed["greedy_return"]
+
+
+def test_directories_of_before_with_two_checkpoints_still_load(copy):
+    (copy / "last.npz").rename(copy / "best.npz")
+    agent = load_best(copy)
+    shutil.copy(copy / "best.npz", copy / "last.npz")
+    (copy / "best.npz").write_bytes(b"of a newer iteration, or damaged")
+    assert bits(load_best(copy).state) == bits(agent.state)
 
 
 def test_the_same_order_gives_the_same_bytes(finished_run, demos_file, tmp_path):
@@ -317,25 +330,25 @@ class Crash(Exception):
     pass
 
 
-def test_a_crash_between_the_two_checkpoints_loses_no_choice(
-    finished_run, demos_file, tmp_path, monkeypatch
+@pytest.mark.parametrize("written", [False, True])
+def test_a_crash_around_the_checkpoint_loses_no_choice(
+    written, finished_run, demos_file, tmp_path, monkeypatch
 ):
-    """Seed 2 makes its choice in the second iteration, the last that any seed makes."""
-    last_choice = load_best(finished_run).iteration
-    save, written = Agent.save, []
+    """In the iteration of the last choice that any seed makes."""
+    last_choice = 1 + int(max(load_best(finished_run).state.chosen.iteration))
+    save = saving.save
 
-    def crash_after(agent, path, **more):
-        save(agent, path, **more)
-        written.append(Path(path).name)
+    def crash_around(agent, *args, **more):
+        if agent.iteration < last_choice or written:
+            save(agent, *args, **more)
         if agent.iteration == last_choice:
             raise Crash
 
     run = tmp_path / "run"
-    monkeypatch.setattr(Agent, "save", crash_after)
-    with pytest.raises(TrainingError, match="continues from it") as crash:
+    monkeypatch.setattr(saving, "save", crash_around)
+    with pytest.raises(TrainingError, match="ilfo resume") as crash:
         start(small_spec(demos_file, 5), run, MACHINE)
     assert isinstance(crash.value.__cause__, Crash)
-    assert set(written) == {"best.npz", "last.npz"}
     monkeypatch.undo()
     resume(run, MACHINE)
     check_equal_runs(run, finished_run)
@@ -432,18 +445,20 @@ def test_nothing_is_written_down_where_nothing_differs(copy):
     assert config_of(copy) == before
 
 
-def test_other_demonstrations_are_refused_anyway(copy, tmp_path):
-    other = tmp_path / "other.npz"
-    demonstrations(1).save(other)
-    rewrite(copy, spec=config_of(copy)["spec"] | {"demos": str(other)})
-    before = contents(copy)
+def test_other_demonstrations_are_refused_anyway(tmp_path):
+    file, run = tmp_path / "demos.npz", tmp_path / "run"
+    demonstrations(2).save(file)
+    start(small_spec(file, 1), run, MACHINE)
+    file.unlink()
+    demonstrations(1).save(file)
+    before = contents(run)
     with pytest.raises(RunError, match="the demonstrations have changed"):
-        resume(copy, MOVED, anyway=True)
-    assert contents(copy) == before
+        resume(run, MOVED, anyway=True)
+    assert contents(run) == before
 
 
-def test_resume_takes_another_commit_of_the_same_code(copy):
-    rewrite(copy, commit="f" * 40)
+def test_resume_takes_another_commit_of_the_same_code(copy, monkeypatch):
+    monkeypatch.setattr(checks, "commit", lambda: "f" * 40)
     resume(copy, MACHINE)
 
 
@@ -477,7 +492,7 @@ def test_resume_refuses_a_damaged_checkpoint(copy):
 
 
 def test_a_run_without_a_checkpoint_has_no_best_policy(copy):
-    (copy / "best.npz").unlink()
+    (copy / "last.npz").unlink()
     with pytest.raises(CheckpointError, match="first iteration has not finished"):
         load_best(copy)
 

@@ -23,8 +23,7 @@ def check_observations(
     if not finite.all():
         raise DivergenceError(
             f"{environment} returned an observation that is not finite in phase collect of "
-            f"iteration {iteration + 1}, seed {seeds[int(finite.argmin())]}; the state after "
-            f"iteration {iteration} is kept"
+            f"iteration {iteration + 1}, seed {seeds[int(finite.argmin())]}; {_kept(iteration)}"
         )
 
 
@@ -36,6 +35,9 @@ def check_log(log: Mapping[str, np.ndarray], seeds: Sequence[int], iteration: in
         if lost:
             raise DivergenceError(
                 f"a number that is not finite arose in phase {phase} of iteration "
-                f"{iteration + 1}, seed {', '.join(lost)}; training stopped and the state after "
-                f"iteration {iteration} is kept"
+                f"{iteration + 1}, seed {', '.join(lost)}; training stopped, {_kept(iteration)}"
             )
+
+
+def _kept(iteration: int) -> str:
+    return f"the state after iteration {iteration} is kept" if iteration else "nothing is kept"

@@ -20,6 +20,7 @@ from ilfo.agents.problem import Observed, Problem
 from ilfo.data.demonstrations import Trajectory
 from ilfo.environments.factory import Factory
 from ilfo.environments.interface import explained
+from ilfo.rollouts.stepping import observe, step
 
 RESETS, RANDOM_STEPS = 20, 200
 """How long the environment is looked at."""
@@ -95,16 +96,16 @@ def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
     """Reset the environment and act randomly in it, for a moment."""
     environment = factory.make()
     environment.action_space.seed(seed)
-    row = lambda observation: np.asarray(observation, np.float32).ravel()
+    row = lambda observation: observe(environment, observation)
     with contextlib.closing(environment), explained(environment):
         resets = [row(environment.reset(seed=seed + number)[0]) for number in range(RESETS)]
         visited, over = list(resets), False
         for _ in range(RANDOM_STEPS):
             if over:
                 visited.append(row(environment.reset()[0]))
-            step = environment.step(environment.action_space.sample())
-            visited.append(row(step[0]))
-            over = bool(step[2] or step[3])
+            observation, _, ends, stops = step(environment, environment.action_space.sample())
+            visited.append(row(observation))
+            over = ends or stops
     seen, h = Sight(np.stack(resets), np.stack(visited), factory.names), problem.feature_map
     if h is None:
         return seen

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from ilfo.agents.problem import feature_of, state_problem
 from ilfo.agents.registry import COMPONENTS, FUNCTIONS
+from ilfo.common.seeding import seed_numbers
 from ilfo.common.types import DemonstratedSteps
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ilfo.agents.agent import Agent
 
 PathLike = str | os.PathLike[str]
+
+_DESCRIBED = {"settings": dict, "problem": dict, "seeds": list, "environment": str | None}
 
 
 def describe(agent: "Agent") -> dict[str, Any]:
@@ -34,12 +37,15 @@ def describe(agent: "Agent") -> dict[str, Any]:
     }
 
 
-def save(agent: "Agent", path: PathLike, overwrite: bool) -> None:
+def save(
+    agent: "Agent", path: PathLike, overwrite: bool, notes: Mapping[str, Any] | None = None
+) -> None:
+    """Write an agent; `notes` stand beside its description."""
     if not overwrite and os.path.exists(path):
         raise FileExistsError(f"{path} exists already; choose another file or overwrite=True")
     if agent.state is None:
         raise ValueError("this agent has not learned anything yet; there is nothing to save")
-    checkpoint.save(path, agent.state, describe(agent))
+    checkpoint.save(path, agent.state, describe(agent) | dict(notes or {}))
 
 
 def file_in(path: PathLike) -> PathLike:
@@ -105,4 +111,8 @@ def _meta(kind: type["Agent"], path: PathLike) -> Mapping[str, Any]:
         raise checkpoint.CheckpointError(
             f"{path} holds an agent of method {meta.get('method')!r}, not {kind.method.name!r}"
         )
+    for name, expected in _DESCRIBED.items():
+        if name not in meta or not isinstance(meta[name], expected):
+            raise checkpoint.CheckpointError(f"{path} does not describe its agent: no {name}")
+    seed_numbers(meta["seeds"])
     return meta

@@ -1,6 +1,5 @@
 """The command `ilfo`: find the class of a command, fill its fields from the arguments, run it."""
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import make_dataclass
@@ -9,27 +8,38 @@ from typing import Annotated, Any, Union
 import tyro
 
 from ilfo.cli.commands import ROOT, Command, Group
+from ilfo.cli.streams import Terminated, discard_output, prepared_streams
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command. Mistakes of the user end in one line, any other error in a traceback."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with prepared_streams():
+        try:
+            if arguments == ["--version"]:
+                print(_version())
+            else:
+                _parse(arguments).run()
+            sys.stdout.flush()
+        except KeyboardInterrupt as stop:
+            sys.exit(143 if isinstance(stop, Terminated) else 130)
+        except Exception as error:
+            if isinstance(error, BrokenPipeError) and not hasattr(error, "__notes__"):
+                # the reader of the output, such as `head`, has closed it
+                discard_output()
+                sys.exit(1)  # as rich does
+            if not isinstance(error, _mistakes()):
+                raise
+            _print_error(error)
+            _flush_or_discard()
+            sys.exit(2)
+
+
+def _flush_or_discard() -> None:
     try:
-        if arguments == ["--version"]:
-            print(_version())
-        else:
-            _parse(arguments).run()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)  # as rich does
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except Exception as error:
-        if not isinstance(error, _mistakes()):
-            raise
-        _print_error(error)
-        sys.exit(2)
+    except OSError:
+        discard_output()
 
 
 def _parse(arguments: list[str]) -> Any:
@@ -76,14 +86,22 @@ def _mistakes() -> tuple[type[Exception], ...]:
 
     from ilfo.common.optional import MissingExtraError
 
-    return ValueError, OSError, FloatingPointError, MissingExtraError, gymnasium.error.Error
+    own = (ValueError, OSError, FloatingPointError, MemoryError, MissingExtraError)
+    return *own, gymnasium.error.Error
 
 
 def _print_error(error: Exception) -> None:
     from rich.console import Console
 
+    from ilfo.common.printable import printable
+
+    said = str(error) or ("there is not enough memory" if isinstance(error, MemoryError) else "")
     Console(stderr=True, emoji=False).print(
-        f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True
+        printable("; ".join([f"error: {said}", *getattr(error, "__notes__", ())])),
+        style="red",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
     )
 
 

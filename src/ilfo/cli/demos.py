@@ -55,6 +55,8 @@ class Convert(LayoutOptions):
     """For a list of episodes: maximum episode length; an episode of that length is truncated."""
     actions: bool = False
     """Keep the actions too; by default only the states are kept."""
+    large: bool = False
+    """Read a compressed file even if it unpacks to far more than its size."""
 
     def run(self) -> None:
         check_place(self.out)
@@ -69,7 +71,9 @@ class Convert(LayoutOptions):
         episodes = Path(self.source).suffix.lower() in PICKLES
         if not episodes and self.horizon is not None:
             raise ValueError("--horizon is for lists of episodes (.pt, .pkl); leave it out")
-        return self._read_episodes() if episodes else self.load(self.source, actions=self.actions)
+        if episodes:
+            return self._read_episodes()
+        return self.load(self.source, actions=self.actions, large=self.large)
 
     def _read_episodes(self) -> Demonstrations:
         """From a pickle: there `terminal` is about the episodes without done flags."""
@@ -85,7 +89,11 @@ class Convert(LayoutOptions):
                 "and --episode out, and give --terminal as true or false"
             )
         return Demonstrations.from_episodes(
-            self.source, horizon=self.horizon, terminal=terminal, actions=self.actions
+            self.source,
+            horizon=self.horizon,
+            terminal=terminal,
+            actions=self.actions,
+            large=self.large,
         )
 
 

@@ -8,7 +8,7 @@ import tyro
 from ilfo.cli.console import say
 from ilfo.experts import directory
 from ilfo.policies import portable
-from ilfo.runs.loading import load_best
+from ilfo.runs.loading import load_policies
 
 READERS = {
     ".npz": "act with it by NumPy alone: copy ilfo/policies/reader.py",
@@ -49,7 +49,7 @@ class Export:
         self._say("the expert")
 
     def _write_seed(self) -> None:
-        agent = load_best(self.run_directory)
+        agent = load_policies(self.run_directory)
         if self.seed is not None and self.seed not in agent.seeds:
             known = ", ".join(map(str, agent.seeds))
             raise ValueError(f"{self.run_directory} has no seed {self.seed}; it has {known}")

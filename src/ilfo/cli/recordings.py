@@ -35,10 +35,10 @@ class LayoutOptions:
             "episode": self.episode,
         }
 
-    def load(self, place: str, *, actions: bool = False) -> Demonstrations:
+    def load(self, place: str, *, actions: bool = False, large: bool = False) -> Demonstrations:
         """The demonstrations at that place."""
         options = self.layout() | {"states": self.states or None}
-        return Demonstrations.load(place, **options, actions=actions)
+        return Demonstrations.load(place, **options, actions=actions, large=large)
 
 
 def absolute(place: str) -> str:

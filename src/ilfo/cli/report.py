@@ -25,6 +25,9 @@ class Report:
     """The file to write, new; by default report.html in the run directory."""
     film: bool = True
     """Film the expert's recorded states beside an episode of the learner."""
+    trust_env: str | None = None
+    """Module that the id of the run's environment may import, e.g. my_package for
+    my_package:MyEnv-v0; importing it runs its code."""
 
     def run(self) -> None:
         if not self.run_directories:
@@ -38,7 +41,10 @@ class Report:
         check_out(out, (".html",))
         with console.status("", spinner="dots") as status:
             text = report_page(
-                runs, film=self.film, doing=lambda path: status.update(f"playing {path}")
+                runs,
+                film=self.film,
+                trust_env=self.trust_env,
+                doing=lambda path: status.update(f"playing {path}"),
             )
         atomic_write_text(out, text)
         say(f"report: {out}")

@@ -1,5 +1,7 @@
 """`ilfo train`, `ilfo resume` and `ilfo evaluate`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.recordings import LayoutOptions, absolute, stated
+from ilfo.data.statements import valid_return
 from ilfo.environments.factory import located
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -27,7 +30,7 @@ from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.video import check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.checks import changes, warning_of
-from ilfo.runs.directory import RunDirectory
+from ilfo.runs.directory import RunDirectory, kept_on_disk
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
 from ilfo.runs.spec import STATED, RunSpec, spec_of
@@ -107,14 +110,10 @@ class Train(LayoutOptions):
         name = task or str(self.env).rpartition(":")[2]
         out = self.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
-        try:
-            with Progress(console) as progress:
-                progress.doing("reading the recordings")
-                watching = [progress, *_tensorboard(out, self.tensorboard)]
-                summary = start(spec, out, here, watching, self.evaluate_every)
-        except KeyboardInterrupt:
-            say(f"stopped; continue with: ilfo resume {out}")
-            raise
+        with _saying_what_is_kept(out), Progress(console) as progress:
+            progress.doing("reading the recordings")
+            watching = [progress, *_tensorboard(out, self.tensorboard)]
+            summary = start(spec, out, here, watching, self.evaluate_every)
         show(summary, out)
 
     def _statements(self) -> tuple[int | None, tuple[int, ...]]:
@@ -144,6 +143,9 @@ class Resume:
     uninterrupted run, first in the last bits, and config and summary say so."""
     tensorboard: bool = False
     """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
+    trust_env: str | None = None
+    """Module that the id of the run's environment may import, e.g. my_package for
+    my_package:MyEnv-v0; importing it runs its code."""
 
     def run(self) -> None:
         here = machine.set_up(self.devices)
@@ -151,11 +153,16 @@ class Resume:
             differing = changes(RunDirectory.open(self.run_directory), here)
             if differing:
                 say(warning_of(differing))
-        with Progress(console) as progress:
+        with _saying_what_is_kept(self.run_directory), Progress(console) as progress:
             progress.doing("reading the run")
             watching = [progress, *_tensorboard(self.run_directory, self.tensorboard)]
             summary = resume(
-                self.run_directory, here, watching, self.total_timesteps, anyway=self.anyway
+                self.run_directory,
+                here,
+                watching,
+                self.total_timesteps,
+                self.trust_env,
+                anyway=self.anyway,
             )
         show(summary, self.run_directory)
 
@@ -177,7 +184,10 @@ class Evaluate:
     states (the run's first demonstration) are replayed in the simulator, or plotted where that is
     not possible; no actions are read."""
     model: bool = False
-    """Report the prediction error of the best seed's model, 1 to 50 steps ahead, instead."""
+    """Report the prediction error of the best seed's last model, 1 to 50 steps ahead, instead."""
+    trust_env: str | None = None
+    """Module that the id of the run's environment may import, e.g. my_package for
+    my_package:MyEnv-v0; importing it runs its code."""
 
     def run(self) -> None:
         if self.episodes < 1:
@@ -188,7 +198,7 @@ class Evaluate:
             raise ValueError("--beside-expert is a kind of video; add --video FILE.gif")
         if self.video is not None:
             check_film(self.video)
-        agent = load_best(self.run_directory)
+        agent = load_best(self.run_directory, self.trust_env)
         if self.video is not None:
             check_rendering(agent.factory)
         recording = self._recording(agent) if self.beside_expert else None
@@ -209,7 +219,8 @@ class Evaluate:
                 for greedy in (True, False)
             ]
             table.add_row(str(seed), *(f"{mean:.1f}" for mean in means))
-        expert = RunDirectory.open(self.run_directory).config.get("expert_return")
+        config = RunDirectory.open(self.run_directory).config
+        expert = valid_return("expert_return", config.get("expert_return"))
         if expert is not None:
             table.caption = f"expert {expert:.1f}"
         console.print(table)
@@ -245,6 +256,16 @@ class Evaluate:
             "of the visited states; 'no change' predicts the first state"
         )
         console.print(table)
+
+
+@contextmanager
+def _saying_what_is_kept(run: Path) -> Iterator[None]:
+    """Where the user stops training."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"stopped; {kept_on_disk(run)}")
+        raise
 
 
 def _dynamics(name: str | None) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
 """Random seeds for environments and host-side generators, and named JAX keys."""
 
+import itertools
 import operator
 from collections.abc import Sequence
 
 import jax
 import numpy as np
 from jaxtyping import Array
+
+MOST = 10_000
+"""Seeds of one agent."""
 
 
 class Purpose:
@@ -26,13 +30,18 @@ def named_keys(key: Array, *names: str) -> dict[str, Array]:
 
 def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
     """The seeds 0 to `seeds` - 1 for a count, or the given seeds, checked."""
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
+    given = range(seeds) if isinstance(seeds, int) else seeds
+    try:
+        numbers = tuple(map(operator.index, itertools.islice(given, MOST + 1)))
+    except TypeError:
+        numbers = ()
     if (
-        not numbers
+        not 0 < len(numbers) <= MOST
         or len(set(numbers)) < len(numbers)
         or not 0 <= min(numbers) <= max(numbers) < 2**32
     ):
         raise ValueError(
-            f"seeds is {seeds}, but must be a positive count or distinct integers in [0, 2**32)"
+            f"seeds is {seeds}, but must be a positive count or distinct integers in [0, 2**32), "
+            f"at most {MOST}"
         )
     return numbers

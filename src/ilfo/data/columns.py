@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ilfo.common.optional import needed_from
+from ilfo.data.unpacking import check_parquet
 
 EPISODE = "episode"
 """The column of episode names, unless another one is named. Its entries may be text."""
@@ -137,11 +138,13 @@ def _parsed(cells: list[str]) -> Column:
 class ParquetColumns:
     """Columns of a Parquet file; needs pyarrow."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, large: bool = False):
         with needed_from("parquet", f"reading {path}"):
             from pyarrow import parquet
         with _damage():
             self._file = parquet.ParquetFile(path)
+            if not large:
+                check_parquet(path, self._file.metadata)
             schema = self._file.schema_arrow
             self.names = list(schema.names)
             stored = (schema.metadata or {}).get(METADATA.encode(), b"{}")

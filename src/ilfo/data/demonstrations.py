@@ -23,11 +23,15 @@ from ilfo.data.minari import read_minari, write_minari
 from ilfo.data.npz import DemonstrationError, decode_metadata, encode_metadata
 from ilfo.data.statements import (
     EVERY,
+    EXPERT_RETURN,
     NAMES,
     OBSERVED,
+    RANDOM_RETURN,
+    check_statements,
     valid_dimensions,
     valid_names,
     valid_rate,
+    valid_return,
 )
 from ilfo.data.table import Table, read_table
 from ilfo.data.trajectory import Trajectory, checked, lengths_of, terminal_flags, valid_returns
@@ -53,6 +57,7 @@ class Demonstrations:
         self._known_lengths = lengths
         self._returns = returns
         self._metadata = encode_metadata({} if metadata is None else metadata)
+        check_statements(self.metadata)
         self.every = valid_rate(self.metadata.get(EVERY, 1))
         """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
         self.observed = valid_dimensions(self.metadata.get(OBSERVED))
@@ -105,6 +110,7 @@ class Demonstrations:
         episode: str | None = None,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        large: bool = False,
     ) -> "Demonstrations":
         """Demonstrations from a .csv or .parquet file or a dict of columns, with one row per state.
 
@@ -114,10 +120,10 @@ class Demonstrations:
         another column, or says it of all episodes. The columns `step`, `reward` and `action...`
         are optional (`ilfo.data.table` describes them). The columns that `states` lists, by
         default all others, are the dimensions of the state. The default metadata is their names,
-        and what `save` wrote into a .parquet file.
+        and what `save` wrote into a .parquet file. `large` is explained at `load`.
         """
         trajectories, returns, stored = read_table(
-            table, states=states, terminal=terminal, episode=episode, actions=actions
+            table, states=states, terminal=terminal, episode=episode, actions=actions, large=large
         )
         return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
 
@@ -161,16 +167,18 @@ class Demonstrations:
         terminal: bool | None = None,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        large: bool = False,
     ) -> "Demonstrations":
         """Demonstrations from a list of episodes saved by `torch.save` or `pickle.dump`.
 
         The file is parsed without unpickling it, so no code in it runs; `ilfo.data.episodes`
         describes its layout. An episode that is done before `horizon` steps counts as terminated,
         one that is done at the horizon as truncated. If the file has no dones, `terminal` says
-        whether the episodes shorter than the horizon are terminated.
+        whether the episodes shorter than the horizon are terminated. `large` is explained at
+        `load`.
         """
         trajectories, returns = read_episodes(
-            Path(path), horizon=horizon, terminal=terminal, actions=actions
+            Path(path), horizon=horizon, terminal=terminal, actions=actions, large=large
         )
         return cls._in_memory(trajectories, returns, metadata)
 
@@ -202,6 +210,7 @@ class Demonstrations:
         terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
         episode: str | None = None,
         actions: bool = False,
+        large: bool = False,
     ) -> "Demonstrations":
         """Demonstrations from a file or folder; the format follows from the name and content.
 
@@ -215,10 +224,11 @@ class Demonstrations:
           `from_trajectories`.
         - `minari:ID` stands for a Minari dataset, as for `from_minari`.
 
-        Unless `actions` is true, the actions in a file are not decoded.
+        Unless `actions` is true, the actions in a file are not decoded. A compressed file that
+        unpacks to more than 100 times its size and 64 MiB is refused, unless `large` is true.
         """
         open_, lengths, returns, metadata = files.read(
-            path, Layout(states, terminal, episode), actions=actions
+            path, Layout(states, terminal, episode), actions=actions, large=large
         )
         return cls(open_, lengths=lengths, returns=returns, metadata=metadata)
 
@@ -297,16 +307,15 @@ class Demonstrations:
     @property
     def expert_return(self) -> float | None:
         """The expert's mean return: from the metadata, or else the mean of `returns`."""
-        recorded = self.metadata.get("expert_return")
+        recorded = valid_return(EXPERT_RETURN, self.metadata.get(EXPERT_RETURN))
         if recorded is not None:
-            return float(recorded)
+            return recorded
         return None if self.returns is None else float(self.returns.mean())
 
     @property
     def random_return(self) -> float | None:
         """Mean return of a random policy, from the metadata."""
-        recorded = self.metadata.get("random_return")
-        return None if recorded is None else float(recorded)
+        return valid_return(RANDOM_RETURN, self.metadata.get(RANDOM_RETURN))
 
     def take(self, n: int) -> "Demonstrations":
         """The first n trajectories. If a stream has fewer, reading it raises an error."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ilfo.common.printable import printable
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 from ilfo.data.statements import EVERY, NAMES
 
@@ -33,7 +34,7 @@ def describe(demonstrations: Demonstrations) -> str:
         f"rate          {_rate(demonstrations)}",
         *_returns(demonstrations),
         *(
-            f"{name:<13} {value}"
+            _one_line(f"{name:<13} {value}")
             for name, value in demonstrations.metadata.items()
             if name != NAMES  # they are in the table
         ),
@@ -44,6 +45,10 @@ def describe(demonstrations: Demonstrations) -> str:
         f"repeated trajectories: {_listed(repeats.labels)}",
     ]
     return "\n".join(lines)
+
+
+def _one_line(entry: str) -> str:
+    return printable(entry).replace("\n", "\\n")
 
 
 def _rate(demonstrations: Demonstrations) -> str:

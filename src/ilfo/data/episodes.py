@@ -19,39 +19,43 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.data.npz import DemonstrationError
+from ilfo.data.npz import DemonstrationError, naming_large
 from ilfo.data.safe_pickle import PickleError, read_pickle
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
+from ilfo.data.unpacking import UnpackedSizeError, check_unpacked
 
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 """The first pickle in a file of the old format of `torch.save`; two more precede the data."""
 
 
 def read_episodes(
-    path: Path, *, horizon: int, terminal: bool | None, actions: bool
+    path: Path, *, horizon: int, terminal: bool | None, actions: bool, large: bool = False
 ) -> tuple[list[Trajectory], np.ndarray | None]:
     """The trajectories, and their returns if every episode has an "ep_rew"."""
     if horizon < 1:
         raise ValueError(f"horizon is {horizon}, but must be at least 1")
     try:
-        episodes = _read_file(path)
+        episodes = _read_file(path, large)
         if not isinstance(episodes, list) or not all(
             isinstance(episode, dict) and "episode" in episode for episode in episodes
         ):
             raise ValueError('expected a list of dicts with an entry "episode"')
         trajectories = list(checked(_trajectories(episodes, horizon, terminal, actions)))
         recorded = [episode.get("ep_rew") for episode in episodes]
-        returns = None if any(total is None for total in recorded) else recorded
+        returns = None if any(total is None for total in recorded) else _numbers(recorded)
         return trajectories, valid_returns(returns, len(episodes))
+    except DemonstrationError:
+        raise
     except PickleError as error:
         raise DemonstrationError(f"{path} is not a list of episodes: {error}") from error
     except ValueError as error:
         raise DemonstrationError(f"{path}: {error}") from error
 
 
-def _read_file(path: Path) -> Any:
+def _read_file(path: Path, large: bool) -> Any:
     if zipfile.is_zipfile(path):
-        return read_pickle(io.BytesIO(_zipped_pickle(path)))
+        with naming_large(path):
+            return read_pickle(io.BytesIO(_zipped_pickle(path, large)))
     with path.open("rb") as file:
         value = read_pickle(file)
         if value == _TORCH_MAGIC and isinstance(value, int):
@@ -60,14 +64,16 @@ def _read_file(path: Path) -> Any:
         return value
 
 
-def _zipped_pickle(path: Path) -> bytes:
+def _zipped_pickle(path: Path, large: bool) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
+            if not large:
+                check_unpacked(path, archive.infolist())
             pickles = [name for name in archive.namelist() if name.endswith("data.pkl")]
             if len(pickles) != 1:
                 raise PickleError("it is a zip archive, but not one of torch.save")
             return archive.read(pickles[0])
-    except PickleError:
+    except (PickleError, UnpackedSizeError):
         raise
     # Damaged bytes surface as several unrelated exceptions of zipfile and zlib.
     except Exception as error:
@@ -106,7 +112,7 @@ def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
     """All states, the actions if any, and whether the last step was done if there are dones."""
     if isinstance(episode, np.ndarray):
         return episode, None, None
-    parts = [np.asarray(part) for part in episode] if isinstance(episode, (tuple, list)) else []
+    parts = [_numbers(part) for part in episode] if isinstance(episode, (tuple, list)) else []
     if len(parts) == 3:
         _check_rows(len(parts[0]) - 1 if parts[0].ndim else 0, parts[1:])
         return parts[0], parts[1], None
@@ -138,6 +144,20 @@ def _parts(episode: Any) -> tuple[np.ndarray, Any, bool | None]:
             f"is done at step {int(np.argmax(dones))}, but has {len(before)} steps; split it there"
         )
     return np.concatenate([before, after[-1:]]), parts[1], bool(dones[-1])
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Numbers, or nested lists of them, as an array. Of text NumPy would make an array in which
+    every entry has room for the longest."""
+    if not _holds_numbers(value):
+        raise ValueError("has entries that are not numbers")
+    return np.asarray(value)
+
+
+def _holds_numbers(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_holds_numbers, value))
+    return isinstance(value, (bool, int, float, np.ndarray, np.bool_, np.number))
 
 
 def _check_rows(steps: int, arrays: list[np.ndarray]) -> None:

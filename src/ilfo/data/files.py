@@ -82,7 +82,7 @@ def in_memory(
 # Reading ---------------------------------------------------------------------------------------
 
 
-def read(place: Place, layout: Layout, *, actions: bool) -> Contents:
+def read(place: Place, layout: Layout, *, actions: bool, large: bool = False) -> Contents:
     """The demonstrations in a file, folder or Minari dataset; folders of arrays are streamed."""
     name = minari_id(place)
     if name is not None:
@@ -91,14 +91,14 @@ def read(place: Place, layout: Layout, *, actions: bool) -> Contents:
     path = Path(place)
     if is_saved_by_imitation(path):
         layout.check_unused(path)
-        return in_memory(*read_saved(path, actions=actions), None)
+        return in_memory(*read_saved(path, actions=actions, large=large), None)
     kind = _kind(path)
     if kind in SUFFIXES:
-        return _read_tables(path, layout, actions=actions)
+        return _read_tables(path, layout, actions=actions, large=large)
     if kind == ".npy":
         return _read_npy(path, layout, actions=actions)
     layout.check_unused(path)
-    return _read_npz(path, actions=actions)
+    return _read_npz(path, actions=actions, large=large)
 
 
 def minari_id(place: Place) -> str | None:
@@ -121,8 +121,8 @@ def _kind(path: Path) -> str:
     return kinds.pop()
 
 
-def _read_npz(path: Path, *, actions: bool) -> Contents:
-    shards = open_shards(path, actions=actions)
+def _read_npz(path: Path, *, actions: bool, large: bool) -> Contents:
+    shards = open_shards(path, actions=actions, large=large)
     returns = joined_returns([shard.returns for shard in shards])
     metadata = shared_metadata([shard.metadata for shard in shards])
     if not path.is_dir():
@@ -143,11 +143,11 @@ def _read_npy(path: Path, layout: Layout, *, actions: bool) -> Contents:
     return Contents(lambda: read_arrays(files, terminal), lengths, None, None)
 
 
-def _read_tables(path: Path, layout: Layout, *, actions: bool) -> Contents:
+def _read_tables(path: Path, layout: Layout, *, actions: bool, large: bool) -> Contents:
     files = [path]
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-    parts = [read_table(file, **vars(layout), actions=actions) for file in files]
+    parts = [read_table(file, **vars(layout), actions=actions, large=large) for file in files]
     trajectories, returns, metadata = zip(*parts, strict=True)
     whole = [trajectory for part in trajectories for trajectory in part]
     try:

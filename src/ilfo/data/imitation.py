@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ilfo.common.optional import needed_from
-from ilfo.data.npz import DemonstrationError
+from ilfo.data.npz import DemonstrationError, naming_large
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
+from ilfo.data.unpacking import check_parquet
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 _NEEDED = ("obs", "terminal")
@@ -76,14 +77,22 @@ def _return(index: int, given: Any, steps: int) -> float:
         return float(rewards.astype(np.float64).sum())
 
 
-def read_saved(folder: Path, *, actions: bool) -> tuple[list[Trajectory], np.ndarray | None]:
+def read_saved(
+    folder: Path, *, actions: bool, large: bool = False
+) -> tuple[list[Trajectory], np.ndarray | None]:
     """The trajectories and returns that `imitation.data.serialize.save` wrote."""
     with needed_from("parquet", f"reading {folder}"):
         import pyarrow  # noqa: F401
     wanted = ("obs", "terminal", "rews", *(["acts"] if actions else []))
     try:
-        rows = [row for file in _files(folder) for row in _rows(file, wanted)]
+        files = _files(folder)
+        for file in files:
+            if not large and file.suffix.lower() == ".parquet":
+                _check_parquet(file)
+        rows = [row for file in files for row in _rows(file, wanted)]
         return read_objects(rows, actions=actions)
+    except DemonstrationError:
+        raise
     except ValueError as error:
         raise DemonstrationError(f"{folder}: {error}") from error
 
@@ -98,6 +107,18 @@ def _parquet_columns(path: Path) -> list[str]:
     # Damaged bytes surface as several unrelated exceptions of pyarrow.
     except Exception:
         return []
+
+
+def _check_parquet(path: Path) -> None:
+    import pyarrow.parquet
+
+    try:
+        metadata = pyarrow.parquet.read_metadata(path)
+    # Damaged bytes surface as several unrelated exceptions of pyarrow.
+    except Exception as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}") from error
+    with naming_large(path):
+        check_parquet(path, metadata)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -12,14 +12,16 @@ All states of a file are in one array, split by `lengths`. A file of N trajector
 """
 
 import json
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from ilfo.data.statements import EVERY, NAMES, OBSERVED
+from ilfo.data.statements import EVERY, NAMES, OBSERVED, check_statements
 from ilfo.data.trajectory import (
     Trajectory,
     checked,
@@ -28,6 +30,7 @@ from ilfo.data.trajectory import (
     terminal_flags,
     valid_returns,
 )
+from ilfo.data.unpacking import UnpackedSizeError, check_unpacked, grows_beyond_measure
 from ilfo.storage.atomic import require_new
 
 FORMAT = 1
@@ -35,6 +38,7 @@ MINARI = "minari:"
 """What the id of a Minari dataset begins with where a file could stand, too."""
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 _NEEDED = ("states", "lengths", "terminal")
+_MEMBERS = (*_NEEDED, "actions", "returns", "metadata", "format")
 _CONVERT = (
     "where that library is installed, and if you trust the file, convert it with "
     "imitation.data.serialize.save(FOLDER, imitation.data.serialize.load(FILE)), and load FOLDER"
@@ -53,7 +57,12 @@ def write(
     file: BinaryIO, trajectories: list[Trajectory], returns: np.ndarray | None, metadata: str
 ) -> None:
     """Write the content of one file."""
-    np.savez_compressed(file, **_to_arrays(trajectories, returns, metadata))
+    arrays = _to_arrays(trajectories, returns, metadata)
+    np.savez_compressed(file, **arrays)
+    if grows_beyond_measure(sum(np.asarray(a).nbytes for a in arrays.values()), file.tell()):
+        file.seek(0)
+        file.truncate()
+        np.savez(file, **arrays)  # not compressed, so that it can be read without being asked
 
 
 def _to_arrays(
@@ -97,7 +106,10 @@ class Shard:
     metadata: dict[str, Any]
 
     @classmethod
-    def open(cls, path: Path, *, actions: bool) -> "Shard":
+    def open(cls, path: Path, *, actions: bool, large: bool = False) -> "Shard":
+        """`large` allows that the file unpacks to far more than its size."""
+        if not large:
+            _check_unpacked(path)
         small = ("lengths", "terminal", "returns", "metadata", "format")
         arrays = _read_members(path, small, needed=(*_NEEDED, "actions") if actions else _NEEDED)
         try:
@@ -107,6 +119,7 @@ class Shard:
             returns = valid_returns(arrays.get("returns"), len(lengths))
             metadata = decode_metadata(str(arrays.get("metadata", "{}")))
             encode_metadata(metadata)  # json.loads accepts NaN, json.dumps is strict here
+            check_statements(metadata)
         except ValueError as error:
             raise DemonstrationError(f"{path}: {error}") from error
         return cls(path, actions, lengths, terminal, returns, metadata)
@@ -123,6 +136,18 @@ class Shard:
             return list(checked(map(Trajectory, states, self.terminal, labels), dim))
         except ValueError as error:
             raise DemonstrationError(f"{self.path}: {error}") from error
+
+
+@contextmanager
+def naming_large(path: Path) -> Iterator[None]:
+    """Let the error of a file that unpacks to far too much say what to do."""
+    try:
+        yield
+    except UnpackedSizeError as error:
+        raise DemonstrationError(
+            f"{path}: {error}; if you trust it, pass large=True to Demonstrations.load, or write "
+            f"it as a plain file once: ilfo demos convert {path} --large --out FILE.npz"
+        ) from error
 
 
 def check_new(path: Path) -> None:
@@ -147,32 +172,32 @@ def require_file(path: Path) -> None:
         )
 
 
-def open_shards(path: Path, *, actions: bool) -> list[Shard]:
+def open_shards(path: Path, *, actions: bool, large: bool = False) -> list[Shard]:
     """The shards of a directory in alphabetical order, or the single file `path`."""
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     try:
-        return [Shard.open(shard, actions=actions) for shard in paths]
+        return [Shard.open(shard, actions=actions, large=large) for shard in paths]
     except DemonstrationError:
         if actions:
-            _check_all_have_actions(paths)
+            _check_all_have_actions(paths, large)
         raise
 
 
-def _check_all_have_actions(paths: list[Path]) -> None:
+def _check_all_have_actions(paths: list[Path], large: bool) -> None:
     """Raise an error if only some of the files have actions, or the error of a damaged file."""
-    without = [path for path in paths if not _opens_with_actions(path)]
+    without = [path for path in paths if not _opens_with_actions(path, large)]
     if 0 < len(without) < len(paths):
         for path in without:
-            Shard.open(path, actions=False)
+            Shard.open(path, actions=False, large=large)
         raise PartlyWithoutActions(
             "only some of the demonstrations have actions; files without: "
             f"{', '.join(map(str, without))}; leave these out, or record their actions"
         )
 
 
-def _opens_with_actions(path: Path) -> bool:
+def _opens_with_actions(path: Path, large: bool) -> bool:
     try:
-        Shard.open(path, actions=True)
+        Shard.open(path, actions=True, large=large)
     except DemonstrationError:
         return False
     return True
@@ -247,10 +272,30 @@ def _read_members(
                 raise ValueError(f"it was saved by an old version of imitation; {_CONVERT}")
             if missing:
                 raise ValueError(f"it has no {', '.join(missing)}, only {', '.join(archive.files)}")
+            unknown = [name for name in archive.files if name not in _MEMBERS]
+            if unknown:
+                # a damaged name would make the returns or the metadata disappear
+                raise ValueError(
+                    f"it holds {', '.join(unknown)}, expected nothing but {', '.join(_MEMBERS)}"
+                )
             return {name: _member(archive, name) for name in wanted if name in archive.files}
         # Damaged files raise a dozen unrelated exceptions of zipfile, zlib and numpy.
         except Exception as error:
             raise DemonstrationError(f"{path} cannot be read as demonstrations: {error}") from error
+
+
+def _check_unpacked(path: Path) -> None:
+    """Raise DemonstrationError if the file would unpack to far more than its size. A file that is
+    no archive is reported when it is read."""
+    require_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    # Damaged files raise a dozen unrelated exceptions.
+    except Exception:
+        return
+    with naming_large(path):
+        check_unpacked(path, members)
 
 
 def _member(archive: np.lib.npyio.NpzFile, name: str) -> np.ndarray:

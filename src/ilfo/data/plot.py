@@ -8,7 +8,7 @@ import numpy as np
 from ilfo.common.optional import needed_from
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import SAMPLE, sample
-from ilfo.storage.atomic import require_new
+from ilfo.storage.atomic import naming, require_new
 
 DIMENSIONS, TRAJECTORIES, COLUMNS = 18, 5, 3
 
@@ -44,5 +44,6 @@ def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
         for trajectory in first:
             curves.plot(trajectory[:, dimension], linewidth=0.8)
         curves.set(xlabel="step")
-    figure.savefig(path, dpi=100)
+    with naming(path):
+        figure.savefig(path, dpi=100)
     pyplot.close(figure)

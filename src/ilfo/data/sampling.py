@@ -1,7 +1,7 @@
 """A uniform sample of demonstrated steps, drawn in one pass over the demonstrations.
 
 Training computes scales, the bandwidth, start states and the largest norm from it. Only the sample
-and one trajectory are in memory at a time, so the demonstrations may be larger than memory.
+and as many steps again are in memory at a time, so the demonstrations may be larger than memory.
 """
 
 from collections.abc import Iterable
@@ -25,23 +25,52 @@ def sample(
     pass and needs no total count. The sample is in the order of the ranks, as NumPy arrays; its
     actions are in the environment's units.
     """
-    kept: list[Any] = []
-    ranks = np.empty(0)
+    smallest = _Smallest(size)
     for number, trajectory in enumerate(trajectories):
         new = _columns(trajectory, number)
-        if kept and (kept[1] is None) != (new[1] is None):
+        smallest.add(generator.random(len(new[0])), new)
+    return DemonstratedSteps(*smallest.columns())
+
+
+class _Smallest:
+    """The rows with the smallest ranks so far.
+
+    Rows wait until there are as many as are kept; only then all are sorted. So a row costs the same
+    however many there are.
+    """
+
+    def __init__(self, size: int):
+        self._size = size
+        self._waiting: list[tuple[np.ndarray, list[Any]]] = []
+        self._count = 0
+        self._largest = np.inf
+        """Rows of larger ranks are out."""
+
+    def add(self, ranks: np.ndarray, columns: list[Any]) -> None:
+        if self._waiting and (self._waiting[0][1][1] is None) != (columns[1] is None):
             raise ValueError(
                 "only some of the demonstrations have actions; give actions to all or to none"
             )
-        ranks = np.concatenate([ranks, generator.random(len(new[0]))])
-        order = np.argsort(ranks)[:size]
-        kept = [
-            None if after is None else np.concatenate([before, after])[order]
-            for before, after in zip(kept or _none_of(new), new, strict=True)
-        ]
-        ranks = ranks[order]
-    assert kept, "demonstrations are never empty"
-    return DemonstratedSteps(*kept)
+        small = ranks < self._largest
+        self._waiting.append((ranks[small], [_rows(column, small) for column in columns]))
+        self._count += int(small.sum())
+        if self._count >= 2 * self._size:
+            self._sort()
+
+    def columns(self) -> list[Any]:
+        """The kept rows, in the order of their ranks."""
+        assert self._waiting, "demonstrations are never empty"
+        self._sort()
+        return self._waiting[0][1]
+
+    def _sort(self) -> None:
+        ranks = np.concatenate([ranks for ranks, _ in self._waiting])
+        order = np.argsort(ranks)[: self._size]
+        parts = zip(*(columns for _, columns in self._waiting), strict=True)
+        joined = [None if each[0] is None else np.concatenate(each)[order] for each in parts]
+        self._waiting, self._count = [(ranks[order], joined)], len(order)
+        if len(order) == self._size:
+            self._largest = ranks[order[-1]]
 
 
 def _columns(trajectory: Trajectory, number: int) -> list[Any]:
@@ -52,5 +81,5 @@ def _columns(trajectory: Trajectory, number: int) -> list[Any]:
     return [steps, trajectory.actions, terminal, elapsed, np.full(len(steps), number, np.int32)]
 
 
-def _none_of(columns: list[Any]) -> list[Any]:
-    return [None if column is None else column[:0] for column in columns]
+def _rows(column: Any, which: np.ndarray) -> Any:
+    return None if column is None else column[which]

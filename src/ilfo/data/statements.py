@@ -1,6 +1,8 @@
 """What recordings say of themselves in their metadata: their rate, which part of the state they
-hold, and what its dimensions are called."""
+hold, what its dimensions are called, and returns to compare with."""
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 EVERY = "states_every"
@@ -9,6 +11,31 @@ OBSERVED = "observed"
 """Numbers of the state's dimensions that they hold; recordings without this entry hold all."""
 NAMES = "names"
 """Names of the dimensions that they hold; recordings without this entry have none."""
+EXPERT_RETURN, RANDOM_RETURN = "expert_return", "random_return"
+"""Mean returns of the expert and of a random policy; scores are computed from them."""
+
+
+def check_statements(metadata: Mapping[str, Any]) -> None:
+    """Raise ValueError if an entry that is used later is not what it must be."""
+    valid_rate(metadata.get(EVERY, 1))
+    valid_dimensions(metadata.get(OBSERVED))
+    for name in (EXPERT_RETURN, RANDOM_RETURN):
+        valid_return(name, metadata.get(name))
+
+
+def valid_return(name: str, value: Any) -> float | None:
+    """The return as a float, or ValueError; None if it is not known."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    shown = repr(value) if len(str(value)) <= 40 else f"{str(value)[:40]}..."
+    raise ValueError(f"{name} is {shown}, but must be a finite number")
 
 
 def valid_rate(every: Any) -> int:

@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ilfo.data.columns import Column, CsvColumns, MemoryColumns, ParquetColumns
-from ilfo.data.npz import DemonstrationError, decode_metadata, require_file
+from ilfo.data.npz import DemonstrationError, decode_metadata, naming_large, require_file
 from ilfo.data.roles import ACTION, LISTED, roles_of
 from ilfo.data.statements import NAMES, OBSERVED
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
+from ilfo.data.unpacking import UnpackedSizeError
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -46,6 +47,7 @@ def read_table(
     terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
     episode: str | None = None,
     actions: bool = False,
+    large: bool = False,
 ) -> Recorded:
     """The trajectories, their returns and the metadata; only the needed columns are decoded.
 
@@ -60,8 +62,8 @@ def read_table(
     if kind not in SUFFIXES:
         raise DemonstrationError(f"{path} ends in {kind!r}, expected one of {', '.join(SUFFIXES)}")
     require_file(path)
-    with _naming(path):
-        source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path)
+    with naming_large(path), _naming(path):
+        source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path, large)
         return _read(source, **options, actions=actions)
 
 
@@ -69,8 +71,15 @@ def read_table(
 def _naming(path: Path) -> Iterator[None]:
     try:
         yield
+    except UnpackedSizeError:
+        raise
     except (ValueError, csv.Error) as error:
         raise DemonstrationError(f"{path}: {error}") from error
+    except MemoryError as error:
+        raise DemonstrationError(
+            f"{path}: there is not enough memory to read it; split it into several files, convert "
+            "them one by one with `ilfo demos convert`, and put them into one folder"
+        ) from error
 
 
 def _read(source, *, states, terminal, episode, actions) -> Recorded:

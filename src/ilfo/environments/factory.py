@@ -1,5 +1,6 @@
 """Making copies of any Gymnasium environment, one for each parallel stream."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,6 +136,12 @@ def located(name: str) -> str:
     return f"{Path(module).resolve()}{colon}{entry}" if module.endswith(FILE) else name
 
 
+def module_of(environment: Environment) -> str | None:
+    """The module that an id of the form `package:Id` imports, unless it is imported already."""
+    package = environment.rpartition(":")[0] if isinstance(environment, str) else ""
+    return package if package and package not in sys.modules else None
+
+
 def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.Env]:
     if isinstance(environment, str):
         return lambda **kwargs: gym.make(
@@ -163,9 +170,12 @@ def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:
         raise ValueError(
             f"the function that makes the environment returned {environment!r}, not a gymnasium.Env"
         )
-    if horizon is None:
-        return environment
     own = time_limit(environment)
+    if horizon is None:
+        if own is None or _stops_by_itself(environment):
+            return environment
+        # a spec that was written by hand says when to stop, but nothing does so
+        return gym.wrappers.TimeLimit(environment, own)
     if own is not None and own < horizon:
         raise ValueError(
             f"horizon is {horizon}, but the function makes an environment that stops after {own} "
@@ -173,3 +183,11 @@ def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:
             "its TimeLimit"
         )
     return gym.wrappers.TimeLimit(environment, horizon)
+
+
+def _stops_by_itself(environment: gym.Env) -> bool:
+    while isinstance(environment, gym.Wrapper):
+        if isinstance(environment, gym.wrappers.TimeLimit):
+            return True
+        environment = environment.env
+    return False

@@ -9,8 +9,8 @@ import numpy as np
 from ilfo.common.seeding import Purpose, stream_seed
 from ilfo.environments.factory import own_observations
 from ilfo.environments.interface import explained
-from ilfo.rollouts.collect import observe
 from ilfo.rollouts.episodes import Episode
+from ilfo.rollouts.stepping import observe, step
 
 Actor = Callable[[np.ndarray], Any]
 """A function from an observation to an action, both in the environment's own form."""
@@ -24,18 +24,19 @@ def play_actor(environment: gym.Env, act: Actor, *, episodes: int, seed: int) ->
 
 
 def _episode(environment: gym.Env, act: Actor, seed: int) -> Episode:
-    space, state = own_observations(environment), observe
+    outer, space = environment, own_observations(environment)
+    state = lambda observation: observe(outer, observation)
     if space is not None:  # the actor knows the environment as it is
         environment = environment.env  # type: ignore[attr-defined]
-        state = lambda observation: observe(gym.spaces.flatten(space, observation))
+        state = lambda observation: observe(outer, gym.spaces.flatten(space, observation))
     observation, _ = environment.reset(seed=seed)
     states, actions, rewards, ends, stops = [state(observation)], [], [], False, False
     while not (ends or stops):
         actions.append(executable(environment.action_space, act(observation)))
-        observation, reward, ends, stops, _ = environment.step(actions[-1])
+        observation, reward, ends, stops = step(environment, actions[-1])
         states.append(state(observation))
         rewards.append(float(reward))
-    return Episode(np.stack(states), np.stack(actions), np.asarray(rewards), bool(ends))
+    return Episode(np.stack(states), np.stack(actions), np.asarray(rewards), ends)
 
 
 def executable(space: gym.Space, action: Any) -> Any:

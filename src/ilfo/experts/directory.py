@@ -29,6 +29,7 @@ from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.storage import checkpoint, config
 from ilfo.storage.provenance import commit, source, versions
 
+BEST = "best.npz"
 PARTS = {kind.__name__: kind for kind in (OffPolicyPlan, SAC, Adam, SGD)}
 """The components that a plan may name."""
 
@@ -98,8 +99,8 @@ def open_or_create(
 def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
     """Whole rounds, until there are at least so many environment steps; every round is saved."""
     training = _training(run)
-    if run.path_of("last").exists():
-        training.state, _ = checkpoint.load(run.path_of("last"), training.state)
+    if run.checkpoint.exists():
+        training.state, _ = checkpoint.load(run.checkpoint, training.state)
     run.remove_rows_after(training.rounds)
     best = max((_worth(row) for row in run.rows("metrics")), default=float("-inf"))
     while training.steps < total_timesteps:
@@ -113,9 +114,9 @@ def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
         run.append("metrics", row | logged | {"temperature": log.get("temperature")})
         if _worth(row) > best:
             best = _worth(row)
-            checkpoint.save(run.path_of("best"), training.policy, {"steps": training.steps})
+            checkpoint.save(run.path / BEST, training.policy, {"steps": training.steps})
         # saved last: a training killed before that repeats the round, with the same result
-        checkpoint.save(run.path_of("last"), training.state, {"steps": training.steps})
+        checkpoint.save(run.checkpoint, training.state, {"steps": training.steps})
         seconds = time.perf_counter() - began
         run.append("timings", {"iteration": training.rounds, "seconds": seconds})
         yield Round(training.steps, row["greedy_return"], row["stochastic_return"], seconds)
@@ -142,18 +143,18 @@ def load(path: Path) -> Expert:
     """The best policy so far of a training."""
     run = RunDirectory.open(path)
     _check_expert(run)
-    if not run.path_of("best").exists():
+    if not (run.path / BEST).exists():
         raise checkpoint.CheckpointError(f"{path} has no checkpoint yet; let a round finish first")
     name, seed, plan = run.config["environment"], run.config["seed"], _plan(run)
     env_factory = factory(name)
     like = eqx.filter_eval_shape(
         lambda: first_state(plan, Spaces(env_factory), seed).learner.policy
     )
-    policy, _ = checkpoint.load(run.path_of("best"), like)
+    policy, _ = checkpoint.load(run.path / BEST, like)
     rows = run.rows("metrics")
     training = {
         "samples": rows[-1]["steps"],
-        "best_at": checkpoint.read_meta(run.path_of("best"))["steps"],
+        "best_at": checkpoint.read_meta(run.path / BEST)["steps"],
         "seconds": round(sum(row["seconds"] for row in run.rows("timings")), 1),
         "plan": run.config["plan"],
         "curve": [[row["steps"], round(row["stochastic_return"], 2)] for row in rows],

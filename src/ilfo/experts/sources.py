@@ -11,10 +11,11 @@ from ilfo.agents.acting import Predictor
 from ilfo.common.importing import import_named
 from ilfo.common.optional import needed_from
 from ilfo.common.seeding import Purpose
+from ilfo.data.unpacking import check_unpacked
 from ilfo.environments.factory import Factory
 from ilfo.experts import directory
 from ilfo.experts.actors import Actor
-from ilfo.runs.loading import load_agent, load_best
+from ilfo.runs.loading import load_agent, load_policies
 
 
 def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
@@ -30,7 +31,7 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
         generator = np.random.default_rng([seed, Purpose.PREDICT])
         return lambda observation: predict(observation, generator, greedy)
     if path.is_dir():
-        return _predicting(load_best(path), env_factory, greedy)
+        return _predicting(load_policies(path), env_factory, greedy)
     if path.suffix == ".npz":
         return _predicting(load_agent(path), env_factory, greedy)
     first, colon, rest = source.partition(":")
@@ -51,7 +52,7 @@ def _function(source: str, module: str, name: str) -> Actor:
     """A function of a module or of a file; the current folder is searched too."""
     try:
         function = getattr(import_named(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"there is no function {source}: {error}") from error
     if not callable(function):
         raise ValueError(f"{source} is a {type(function).__name__}, not a function")
@@ -76,14 +77,7 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
         raise ValueError(f"Stable-Baselines3 has no algorithm {algorithm!r}")
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            saved = json.loads(archive.read("data"))
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is not a model of Stable-Baselines3: {error}") from error
-    pickled = [
-        name for name, value in saved.items() if isinstance(value, dict) and ":serialized:" in value
-    ]
+    pickled = _pickled_entries(path)
     known = {
         "policy_class": kind.policy_aliases["MlpPolicy"],
         "observation_space": env_factory.observation_space,
@@ -96,11 +90,27 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
     replacements = {name: known.get(name) for name in pickled}
     try:
         return kind.load(path, custom_objects=replacements, device="cpu")
-    except (RuntimeError, KeyError, TypeError, AttributeError) as error:
+    # Damaged or foreign models surface as unrelated exceptions of zipfile, torch and SB3.
+    except Exception as error:
         raise ValueError(
             f"{path} cannot be read as {algorithm} with an MlpPolicy for {env_factory.name}: "
             f"{error}"
         ) from error
+
+
+def _pickled_entries(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked(path, archive.infolist())
+            saved = json.loads(archive.read("data"))
+        return [
+            name
+            for name, value in saved.items()
+            if isinstance(value, dict) and ":serialized:" in value
+        ]
+    # Damaged bytes surface as unrelated exceptions of zipfile and zlib.
+    except Exception as error:
+        raise ValueError(f"{path} is not a model of Stable-Baselines3: {error}") from error
 
 
 def _zero(_: float) -> float:

@@ -12,10 +12,14 @@ from ilfo.reports.run_report import run_sections
 
 
 def report_page(
-    runs: Sequence[RunRecord], *, film: bool = True, doing: Callable[[Path], None] = lambda _: None
+    runs: Sequence[RunRecord],
+    *,
+    film: bool = True,
+    trust_env: str | None = None,
+    doing: Callable[[Path], None] = lambda _: None,
 ) -> str:
-    """The report of a run, or of several with their comparison first. `doing` hears which run is
-    read."""
+    """The report of a run, or of several with their comparison first. `trust_env` is the module
+    that their environments may import; `doing` hears which run is read."""
     parts: list[str] = []
     if len(runs) > 1:
         parts += [html.heading("Comparison"), *comparison_sections(group_runs(runs))]
@@ -23,7 +27,7 @@ def report_page(
         doing(run.path)
         if len(runs) > 1:
             parts.append(html.heading(f"Run {run.path.name}"))
-        parts += run_sections(run, film=film)
+        parts += run_sections(run, film=film, trust_env=trust_env)
     title = f"{runs[0].spec.method} on {runs[0].environment}" if len(runs) == 1 else "Runs"
     return html.page(title, *parts)
 

@@ -23,9 +23,11 @@ from ilfo.rollouts.episodes import Episode
 from ilfo.rollouts.film_files import as_gif
 from ilfo.rollouts.model_error import prediction_errors
 from ilfo.rollouts.video import check_rendering
+from ilfo.runs.csv_tables import RunError
 from ilfo.runs.doctor import diagnose
 from ilfo.runs.loading import load_best
 from ilfo.runs.spec import command_of
+from ilfo.storage.checkpoint import CheckpointError
 
 EPISODES = 10
 """Episodes of the learner, for the distributions and the model's error."""
@@ -33,13 +35,17 @@ SEED = 1_000
 """Of these episodes and of the film, as for `ilfo evaluate`."""
 
 
-def run_sections(record: RunRecord, *, film: bool = True) -> list[str]:
-    """The HTML of one run: question, result, curves, states, film, model, remarks, settings."""
+def run_sections(
+    record: RunRecord, *, film: bool = True, trust_env: str | None = None
+) -> list[str]:
+    """The HTML of one run: question, result, curves, states, film, model, remarks, settings.
+
+    `trust_env` is the module that its environment may import."""
     parts = [*_asked(record), *_outcome(record), *_curves(record)]
     try:
-        agent = load_best(record.path)
+        agent = load_best(record.path, trust_env)
         demonstrations = record.spec.demonstrations(states_only=True)
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, RunError, CheckpointError) as error:
         return [*parts, html.note(f"Nothing was played: {error}."), *_made(record)]
     parts += _part("the distributions", lambda: _states(agent, demonstrations))
     if film:

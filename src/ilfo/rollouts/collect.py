@@ -10,11 +10,7 @@ from ilfo.common.seeding import Purpose, stream_seed
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import Rollout
 from ilfo.policies.host import HostPolicies, HostPolicy
-
-
-def observe(observation) -> np.ndarray:
-    """An observation as a flat float32 state; always a copy."""
-    return np.array(observation, np.float32).ravel()
+from ilfo.rollouts.stepping import observe, step
 
 
 def collect(
@@ -58,13 +54,13 @@ def collect(
         age += 1
         executed = actions.to_environment(drawn[-1])
         for i, env in enumerate(environments):
-            observation, rewards[i, t], ends, stops, _ = env.step(executed[i])
-            following[i, t] = current[i] = observe(observation)
+            observation, rewards[i, t], ends, stops = step(env, executed[i])
+            following[i, t] = current[i] = observe(env, observation)
             terminal[i, t], truncated[i, t] = ends, stops and not ends
             if ends or stops:
                 age[i] = 0
                 if t + 1 < steps:
-                    current[i] = observe(env.reset()[0])
+                    current[i] = observe(env, env.reset()[0])
     truncated[:, -1] |= ~terminal[:, -1]
     by_seed: Any = lambda x: x.reshape(k, n, *x.shape[1:])
     steps_taken = (states, np.stack(drawn, 1), following, terminal)
@@ -75,7 +71,7 @@ def collect(
 def reset(environments: Sequence[gym.Env], names: Sequence[tuple[int, ...]]) -> np.ndarray:
     """Reset one environment for each name, seeded by it, and return the first states (N, S)."""
     first = [
-        observe(env.reset(seed=stream_seed(*name))[0])
+        observe(env, env.reset(seed=stream_seed(*name))[0])
         for env, name in zip(environments, names, strict=False)
     ]
     return np.stack(first)

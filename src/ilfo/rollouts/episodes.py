@@ -13,7 +13,8 @@ import numpy as np
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import ActionSpace
 from ilfo.policies.host import HostPolicy
-from ilfo.rollouts.collect import observe, reset
+from ilfo.rollouts.collect import reset
+from ilfo.rollouts.stepping import name_of, observe, step
 
 BLOCK = 256
 """Number of steps for which action noise is drawn at once."""
@@ -61,23 +62,24 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
     states = [[state] for state in current.copy()]
     taken: list[list] = [[] for _ in names]
     running, terminal = list(range(count)), [False] * count
-    for step in itertools.count():
+    for time in itertools.count():
         if greedy:
             action = policy.mode(current[running][None])[0]
         else:
-            if step % BLOCK == 0:
+            if time % BLOCK == 0:
                 noise = np.stack([policy.draw_noise(rng, (BLOCK,)) for rng in generators])
-            action = policy.sample(current[running][None], noise[running, step % BLOCK][None])[0]
+            action = policy.sample(current[running][None], noise[running, time % BLOCK][None])[0]
         still = []
         for i, act in zip(running, actions.to_environment(action), strict=True):
-            observation, reward, ends, stops, _ = environments[i].step(act)
-            new = observe(observation)
+            observation, reward, ends, stops = step(environments[i], act)
+            new = observe(environments[i], observation)
             current[i] = new
             states[i].append(new)
             taken[i].append((act, reward))
-            terminal[i] = bool(ends)
+            terminal[i] = ends
             if not (ends or stops):
                 still.append(i)
+        _check_finite(environments, current, time)
         running = still
         if not running:
             break
@@ -90,6 +92,16 @@ def _round(environments, policy, actions, names, greedy) -> list[Episode]:
         )
         for i in range(count)
     ]
+
+
+def _check_finite(environments, current: np.ndarray, time: int) -> None:
+    """Raise FloatingPointError as soon as a state is not finite: no policy knows what to do then,
+    and returns would mean nothing."""
+    if not np.isfinite(current).all():
+        raise FloatingPointError(
+            f"{name_of(environments[0])} returned an observation that is not finite at step "
+            f"{time + 1} of an evaluation episode"
+        )
 
 
 def mean_return(episodes: Iterable[Episode]) -> float:

@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 
 from ilfo.common.seeding import Purpose, stream_seed
+from ilfo.rollouts.stepping import step
 
 
 def score(value: float, expert: float | None, random: float) -> float | None:
@@ -30,7 +31,7 @@ def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:
         environment.action_space.seed(reset_seed)
         total, over = 0.0, False
         while not over:
-            _, reward, ends, stops, _ = environment.step(environment.action_space.sample())
+            _, reward, ends, stops = step(environment, environment.action_space.sample())
             total, over = total + float(reward), ends or stops
         returns.append(total)
     return float(np.mean(returns))

@@ -10,7 +10,7 @@ from ilfo.common.seeding import stream_seed
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import Transition
 from ilfo.planners.replay import Experience
-from ilfo.rollouts.collect import observe
+from ilfo.rollouts.stepping import observe, step
 
 Act = Callable[[np.ndarray, int], np.ndarray]
 """The action, in [-1, 1]^A, for a state and the number of the step."""
@@ -22,7 +22,7 @@ class Stream:
     def __init__(self, environment: gym.Env, actions: ActionSpace, name: tuple[int, ...]):
         """Begins with a reset that is seeded by `name`."""
         self._environment, self._actions = environment, actions
-        self._state = observe(environment.reset(seed=stream_seed(*name))[0])
+        self._state = observe(environment, environment.reset(seed=stream_seed(*name))[0])
 
     def take(self, act: Act, count: int) -> Experience:
         """The next steps, with the executed actions; all arrays have the axis of steps.
@@ -31,14 +31,15 @@ class Stream:
         states, following = np.empty((2, count, len(self._state)), np.float32)
         rewards, terminal = np.empty(count, np.float32), np.empty(count, bool)
         drawn: list[np.ndarray] = []
-        for step in range(count):
-            drawn.append(act(self._state, step))
+        environment = self._environment
+        for number in range(count):
+            drawn.append(act(self._state, number))
             executed = self._actions.to_environment(drawn[-1][None])[0]
-            observation, reward, ends, stops, _ = self._environment.step(executed)
-            states[step], rewards[step], terminal[step] = self._state, reward, ends
-            following[step] = self._state = observe(observation)
+            observation, reward, ends, stops = step(environment, executed)
+            states[number], rewards[number], terminal[number] = self._state, reward, ends
+            following[number] = self._state = observe(environment, observation)
             if ends or stops:
-                self._state = observe(self._environment.reset()[0])
+                self._state = observe(environment, environment.reset()[0])
         actions = self._actions.execute(jnp.asarray(np.stack(drawn)))
         array = jnp.asarray
         steps = Transition(array(states), actions, array(following), array(terminal))

@@ -14,8 +14,9 @@ from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import action_space
 from ilfo.environments.factory import Factory
 from ilfo.policies.host import HostPolicy
-from ilfo.rollouts.collect import observe, reset
+from ilfo.rollouts.collect import reset
 from ilfo.rollouts.film_files import check_film, write_film
+from ilfo.rollouts.stepping import observe, step
 
 HEIGHT, FRAMES_PER_SECOND, SECONDS = 240, 25, 20
 
@@ -100,14 +101,14 @@ def play_greedily(
     environment = open_for_rendering(maker)
     actions = action_space(maker.action_space)
     state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
-    total, done, step = 0.0, False, 0
+    total, done, time = 0.0, False, 0
     while not done:
-        shoot(Moment(step, environment, state[0], total, False))
+        shoot(Moment(time, environment, state[0], total, False))
         action = actions.to_environment(policy.mode(state[None])[0])[0]
-        observation, reward, ends, stops, _ = environment.step(action)
-        state, total = observe(observation)[None], total + float(reward)
-        done, step = ends or stops, step + 1
-    shoot(Moment(step, environment, state[0], total, True))
+        observation, reward, ends, stops = step(environment, action)
+        state, total = observe(environment, observation)[None], total + float(reward)
+        done, time = ends or stops, time + 1
+    shoot(Moment(time, environment, state[0], total, True))
     environment.close()
     return total
 

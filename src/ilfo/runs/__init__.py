@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ilfo.runs.directory import RunDirectory
     from ilfo.runs.doctor import diagnose
     from ilfo.runs.launch import TrainingError, resume, start
-    from ilfo.runs.loading import load_agent, load_best
+    from ilfo.runs.loading import load_agent, load_best, load_policies
     from ilfo.runs.spec import RunSpec
     from ilfo.runs.tensorboard import TensorBoard
 
@@ -27,6 +27,7 @@ __all__ = [
     "diagnose",
     "load_agent",
     "load_best",
+    "load_policies",
     "resume",
     "start",
 ]
@@ -42,6 +43,7 @@ __getattr__, __dir__ = lazy_exports(
         "diagnose": "doctor",
         "load_agent": "loading",
         "load_best": "loading",
+        "load_policies": "loading",
         "resume": "launch",
         "start": "launch",
     },

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.storage.atomic import atomic_write_text
+from ilfo.storage.atomic import atomic_write_text, naming
 
 CsvRow = Mapping[str, Any]
 
@@ -21,18 +21,19 @@ class RunError(ValueError):
     """A run directory cannot be read, written or resumed."""
 
 
-def append_rows(path: Path, rows: Sequence[CsvRow]) -> None:
-    """Append rows and flush them to disk."""
+def append_rows(path: Path, rows: Sequence[CsvRow]) -> bytes:
+    """Append rows, flush them to disk, and return what was written."""
     columns, header = _columns(path), ""
     if not columns:
         columns = _checked_columns(path, rows[0])
         header = ",".join(columns) + "\n"
-    text = header + "".join(_line(path, columns, row) for row in rows)
-    with open(path, "ab") as file:
-        file.write(text.encode("utf-8"))
+    text = (header + "".join(_line(path, columns, row) for row in rows)).encode("utf-8")
+    with naming(path), open(path, "ab") as file:
+        file.write(text)
         file.flush()
         # The rows must be on disk before the checkpoint that follows them.
         os.fsync(file.fileno())
+    return text
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -101,7 +102,10 @@ def _cell(path: Path, column: str, value: Any) -> str:
 def _complete_lines(path: Path) -> list[str]:
     text = path.read_bytes() if path.exists() else b""
     complete, line_break, _ = text.rpartition(b"\n")
-    return complete.decode("utf-8").split("\n") if line_break else []
+    try:
+        return complete.decode("utf-8").split("\n") if line_break else []
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is not text: {error}; restore it") from error
 
 
 def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, Any]:
@@ -111,7 +115,10 @@ def _parse(path: Path, number: int, columns: list[str], line: str) -> dict[str, 
             return row
     except (ValueError, KeyError):
         pass
-    raise RunError(f"{path}, line {number}: {line!r} is not a row of the columns {columns}")
+    shown = line if len(line) <= 80 else f"{line[:80]}..."
+    raise RunError(
+        f"{path}, line {number}: {shown!r} is not a row of the columns {', '.join(columns)[:200]}"
+    )
 
 
 def _number(cell: str) -> int | float | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.storage.atomic import atomic
+
 
 def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, path: Path) -> bool:
     """Draw returns and MMD against environment steps, as mean and range over seeds.
@@ -41,7 +43,8 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
         axes.set(xlabel="online samples" if online else "iterations")
         if axes.has_data():  # matplotlib warns about an empty legend
             axes.legend()
-    figure.savefig(path, dpi=120)
+    with atomic(path) as file:
+        figure.savefig(file, dpi=120, format="png")
     pyplot.close(figure)
     return True
 

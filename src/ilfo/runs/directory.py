@@ -3,8 +3,8 @@
 config.json     everything needed to repeat the run
 metrics.csv     one row per iteration and seed; the same bits every time on the same machine
 timings.csv     wall-clock times of every iteration
-last.npz        checkpoint of the last iteration, from which a run resumes
-best.npz        checkpoint of the selected policy
+last.npz        checkpoint of the last iteration, from which a run resumes; it holds the selected
+                policies, too, and checksums of the files above
 summary.json    final scores, written at the end
 .lock           locked while a process writes here; the system unlocks it when the process ends
 """
@@ -21,10 +21,12 @@ import jax
 import numpy as np
 
 from ilfo.runs.csv_tables import CsvRow, RunError, append_rows, read_rows, remove_rows_after
+from ilfo.runs.integrity import ENTRY, Tally, check_config, check_table, config_sum
 from ilfo.storage.atomic import atomic_write_text, is_temporary, remove_leftovers
+from ilfo.storage.checkpoint import CheckpointError, read_meta
 
 TABLES = ("metrics", "timings")
-CHECKPOINTS = ("last", "best")
+CHECKPOINT = "last.npz"
 
 
 class RunDirectory:
@@ -34,6 +36,7 @@ class RunDirectory:
         self.path = path
         self._config = config
         self._lock = lock
+        self._tallies: dict[str, Tally] = {}
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any]) -> "RunDirectory":
@@ -79,6 +82,21 @@ class RunDirectory:
         """The content of config.json."""
         return self._config
 
+    def entry(self, name: str, kind: type) -> Any:
+        """An entry of config.json, or RunError if it is not of that kind."""
+        value = self._config.get(name)
+        if not isinstance(value, kind):
+            raise RunError(
+                f"{self.path / 'config.json'} has {_short(value)} as {name!r}, expected a "
+                f"{kind.__name__}; restore it"
+            )
+        return value
+
+    def read_summary(self) -> dict[str, Any] | None:
+        """The content of summary.json; None before the run has ended."""
+        path = self.path / "summary.json"
+        return _read_json(path) if path.exists() else None
+
     def update_config(self, changes: Mapping[str, Any]) -> None:
         """Replace entries of config.json."""
         self._check_writable()
@@ -86,10 +104,10 @@ class RunDirectory:
         atomic_write_text(self.path / "config.json", text)
         self._config = json.loads(text)
 
-    def path_of(self, checkpoint: str) -> Path:
-        """Path of the checkpoint "last" or "best"."""
-        _check_choice("checkpoint", checkpoint, CHECKPOINTS)
-        return self.path / f"{checkpoint}.npz"
+    @property
+    def checkpoint(self) -> Path:
+        """Path of the checkpoint; there is none before the first iteration has finished."""
+        return self.path / CHECKPOINT
 
     def append(self, name: str, rows: CsvRow | Sequence[CsvRow]) -> None:
         """Append one row, or several, to "metrics" or "timings"; the first row sets the columns.
@@ -100,7 +118,8 @@ class RunDirectory:
         self._check_writable()
         rows = [rows] if isinstance(rows, Mapping) else rows
         if rows:
-            append_rows(self._table(name), rows)
+            tally = self._tally(name)
+            tally.add(append_rows(self._table(name), rows))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """All complete rows of "metrics" or "timings"; empty cells are None."""
@@ -109,8 +128,26 @@ class RunDirectory:
     def remove_rows_after(self, iteration: int) -> None:
         """Delete the rows of later iterations and incomplete lines from both tables."""
         self._check_writable()
+        self._tallies.clear()
         for name in TABLES:
             remove_rows_after(self._table(name), iteration)
+
+    def checksums(self, iteration: int) -> dict[str, Any]:
+        """Of the configuration and of all rows so far; for the checkpoint that is written next."""
+        self._check_writable()
+        tables = {self._table(name).name: self._tally(name).as_dict() for name in TABLES}
+        return {"iteration": iteration, "config": config_sum(self._config)} | tables
+
+    def check_files(self) -> None:
+        """Raise RunError if a file is not the one that the checkpoint was written with."""
+        recorded = read_meta(self.checkpoint).get(ENTRY)
+        if recorded is None:
+            return  # of a version that wrote no checksums
+        if not isinstance(recorded, Mapping):
+            raise RunError(f"{self.checkpoint} holds no usable checksums: {recorded!r}")
+        check_config(self.path / "config.json", self._config, recorded)
+        for name in TABLES:
+            check_table(self._table(name), recorded)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json; arrays become lists, nan and inf become null."""
@@ -118,13 +155,28 @@ class RunDirectory:
         text = json.dumps(_plain(summary), indent=1, allow_nan=False)
         atomic_write_text(self.path / "summary.json", text + "\n")
 
+    def _tally(self, name: str) -> Tally:
+        if name not in self._tallies:
+            self._tallies[name] = Tally(self._table(name))
+        return self._tallies[name]
+
     def _table(self, name: str) -> Path:
-        _check_choice("table", name, TABLES)
+        if name not in TABLES:
+            raise RunError(f"unknown table {name!r}; choose from {', '.join(TABLES)}")
         return self.path / f"{name}.csv"
 
     def _check_writable(self) -> None:
         if self._lock is None:
             raise RunError(f"{self.path} is not open for writing; open it with write=True")
+
+
+def kept_on_disk(path: Path) -> str:
+    """What there is of a run whose training has stopped, in words."""
+    try:
+        iteration = read_meta(path / CHECKPOINT)[ENTRY]["iteration"]
+    except (CheckpointError, OSError, KeyError):
+        return f"no iteration was finished, so nothing is kept in {path}"
+    return f"kept up to iteration {iteration}; continue with: ilfo resume {path}"
 
 
 def _lock(path: Path) -> BinaryIO:
@@ -150,11 +202,6 @@ def _check_unused(path: Path) -> None:
         )
 
 
-def _check_choice(what: str, name: str, choices: tuple[str, ...]) -> None:
-    if name not in choices:
-        raise RunError(f"unknown {what} {name!r}; choose from {', '.join(choices)}")
-
-
 def _config_text(config: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(config), indent=1, allow_nan=False) + "\n"
@@ -173,11 +220,16 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is not valid JSON: {error}; restore it") from error
     if not isinstance(data, dict):
-        raise RunError(f"{path} holds {data!r}, expected a JSON object; restore it")
+        raise RunError(f"{path} holds {_short(data)}, expected a JSON object; restore it")
     return data
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _plain(value: Any) -> Any:

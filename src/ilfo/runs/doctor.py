@@ -4,7 +4,6 @@ Every finding names what was measured and a setting to try. Distances are compar
 floor: whether a policy does what the recordings show can be seen without a reward.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,10 +22,19 @@ NEAR_UNTRAINED = 0.8
 def diagnose(run: RunDirectory) -> list[str]:
     """Findings about a run, the most important first; none for a method that measures no distance
     to the demonstrations."""
-    rows, summary = run.rows("metrics"), run.path / "summary.json"
+    if run.checkpoint.exists():
+        run.check_files()
+    rows = run.rows("metrics")
     if not rows:
         raise RunError(f"{run.path} has no finished iteration yet; there is nothing to examine")
-    return findings(rows, json.loads(summary.read_text())["seeds"] if summary.exists() else [])
+    summary = run.read_summary()
+    try:
+        return findings(rows, summary["seeds"] if summary else [])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RunError(
+            f"{run.path / 'summary.json'} does not list the seeds of a run; `ilfo resume` writes "
+            "it again"
+        ) from error
 
 
 def findings(rows: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, Any]]) -> list[str]:

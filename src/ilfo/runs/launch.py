@@ -8,10 +8,19 @@ from typing import Any
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback, Callbacks
-from ilfo.agents.divergence import DivergenceError
 from ilfo.agents.method import LearningWarning
-from ilfo.runs.checks import ELSEWHERE, check_agent, check_here, conditions, moved, remarks
-from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.rollouts.stepping import EnvironmentFault
+from ilfo.runs.checks import (
+    check_agent,
+    check_env,
+    check_here,
+    check_progress,
+    conditions,
+    moved,
+    remarks,
+)
+from ilfo.runs.directory import RunDirectory, RunError, kept_on_disk
+from ilfo.runs.integrity import ELSEWHERE
 from ilfo.runs.recorder import Recorder
 from ilfo.runs.spec import RunSpec, spec_of, to_json
 
@@ -59,17 +68,19 @@ def resume(
     machine: Mapping[str, int],
     callbacks: Sequence[Callback] = (),
     total_timesteps: int | None = None,
+    trust_env: str | None = None,
     *,
     anyway: bool = False,
 ) -> dict[str, Any]:
     """Continue a run from its last checkpoint, with the same result as if it had never stopped.
 
-    `total_timesteps` replaces the budget of the run, in environment steps per seed. With `anyway`
-    the machine, versions and code may be others; config and summary then say so, because the result
-    has other bits.
+    `total_timesteps` replaces the budget of the run, in environment steps per seed. `trust_env` is
+    the module that the run's environment may import. With `anyway` the machine, versions and code
+    may be others; config and summary then say so, because the result has other bits.
     """
     with RunDirectory.open(path, write=True) as run:
         spec = spec_of(run)
+        check_env(run, spec, trust_env)
         if not anyway:
             check_here(run, machine)
         if total_timesteps is not None:
@@ -77,20 +88,15 @@ def resume(
         agent = spec.agent()
         agent.check_budget(spec.budget)
         check_agent(run, agent)
-        last = run.path_of("last")
-        done = max((row["iteration"] for row in run.rows("metrics")), default=0)
-        if not last.exists() and done > 1:
-            raise RunError(
-                f"{last} is missing, but {done} iterations are recorded; restore it, or start a "
-                "new run"
-            )
+        if run.checkpoint.exists():
+            run.check_files()
+            agent.restore(run.checkpoint)
+        done = check_progress(run, agent.iteration)
         if (spec.budget or 0) < (done - 1) * agent.samples_per_iteration:
             raise RunError(
                 f"{path} has already taken {done * agent.samples_per_iteration} samples per seed, "
                 f"more than the {spec.budget} of --total-timesteps"
             )
-        if last.exists():
-            agent.restore(last)
         # written at once, so that the new budget is known if this process is killed too
         run.update_config({"spec": to_json(spec)} | moved(run, machine, agent.iteration))
         run.remove_rows_after(agent.iteration)
@@ -113,7 +119,8 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": spec.task, "preset": spec.preset, "changes": list(spec.changes)}
     if ELSEWHERE in run.config:
         facts[ELSEWHERE] = run.config[ELSEWHERE]
-    recorder = Recorder(run, facts | dict(machine), run.config["evaluate_every"], remarks(run))
+    every = run.entry("evaluate_every", int)
+    recorder = Recorder(run, facts | dict(machine), every, remarks(run))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
@@ -124,10 +131,8 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
             return recorder.finish(agent)
         finally:
             watching.on_end(agent)
-    except (DivergenceError, OSError):
+    except (FloatingPointError, OSError, EnvironmentFault) as error:
+        error.add_note(kept_on_disk(run.path))
         raise
     except Exception as error:  # most likely raised by the environment
-        raise TrainingError(
-            f"training failed after iteration {agent.iteration}; {run.path} is complete up to "
-            "there, and `ilfo resume` continues from it"
-        ) from error
+        raise TrainingError(f"training failed; {kept_on_disk(run.path)}") from error

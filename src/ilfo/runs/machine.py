@@ -6,6 +6,7 @@ Results are only bit-identical for the same threads and devices, so a run record
 import os
 import platform
 import sys
+import warnings
 from pathlib import Path
 
 import jax
@@ -22,10 +23,24 @@ def set_up(devices: int | None = None) -> dict[str, int]:
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     devices = devices or threads or 1
     jax.config.update("jax_num_cpu_devices", devices)
-    jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    _keep_compiled_code()
     existing_devices()
     return {"threads": threads or 1, "devices": devices}
+
+
+def _keep_compiled_code() -> None:
+    """Use the compilation cache; without it everything works, and starts more slowly."""
+    try:
+        directory = cache_directory()
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        warnings.warn(
+            f"compiled code is not kept for the next run: {error}; set XDG_CACHE_HOME to a folder "
+            "that you may write to",
+            stacklevel=3,
+        )
+        return
+    jax.config.update("jax_compilation_cache_dir", str(directory))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def cache_directory() -> Path:

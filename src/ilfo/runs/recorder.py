@@ -1,4 +1,4 @@
-"""The callback that writes a run directory: metrics, timings, checkpoints, summary and figure.
+"""The callback that writes a run directory: metrics, timings, checkpoint, summary and figure.
 
 The rows of an iteration are written before its checkpoint. If the process dies, `resume` removes
 the rows after the last checkpoint, so that at most one iteration is lost.
@@ -9,8 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from ilfo.agents import saving
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.method import Selection
@@ -20,6 +19,7 @@ from ilfo.rollouts.scores import mean_known, random_return, score
 from ilfo.runs.curves import draw_curves
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.doctor import findings
+from ilfo.runs.integrity import ENTRY
 
 CURVE_EPISODES = 10
 """Evaluation episodes per iteration."""
@@ -43,20 +43,15 @@ class Recorder(Callback):
         self._spent = {"evaluate": 0.0, "save": 0.0}
         self._before: dict[str, float] = {}
 
-    def on_start(self, agent: Agent) -> None:
-        self._chosen = _chosen_at(agent)
-
     def on_iteration(self, agent: Agent, log: Mapping[str, Any]) -> None:
         began = time.perf_counter()
         rows = [self._row(agent, log, index) for index in range(len(agent.seeds))]
         evaluated = time.perf_counter()
         self.run.append("metrics", rows)
         self.run.append("timings", self._timing(agent, evaluated - began))
-        # "last" is saved last: a run killed before that repeats the iteration and the selection
-        if _chosen_at(agent) != self._chosen:
-            self._chosen = _chosen_at(agent)
-            agent.save(self.run.path_of("best"), overwrite=True)
-        agent.save(self.run.path_of("last"), overwrite=True)
+        # last: a run that is killed before this repeats the iteration
+        notes = {ENTRY: self.run.checksums(agent.iteration)}
+        saving.save(agent, self.run.checkpoint, overwrite=True, notes=notes)
         self._spent["save"] = time.perf_counter() - evaluated
 
     def _row(self, agent: Agent, log: Mapping[str, Any], index: int) -> dict[str, Any]:
@@ -121,6 +116,7 @@ class Recorder(Callback):
                 *self.remarks,
                 *(finding.text for finding in agent.findings),
                 *agent.remarks(),
+                *_remarks_on_returns(agent, seeds),
             ],
             "diagnosis": findings(self.run.rows("metrics"), seeds),
             "versions": agent.describe()["versions"],
@@ -178,16 +174,15 @@ def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> f
     )
 
 
+def _remarks_on_returns(agent: Agent, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    returns = [seed[name] for seed in seeds for name in ("greedy_return", "stochastic_return")]
+    if all(map(math.isfinite, returns)):
+        return []
+    return [
+        f"rewards of {agent.factory.name} are not finite numbers, so returns and scores are "
+        "unknown; training does not use them"
+    ]
+
+
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _chosen_at(agent: Agent) -> list[list[float]]:
-    """Iterations and values of the choices. An iteration alone does not tell a clone that nothing
-    has judged yet from what is chosen when it has acted."""
-    if agent.state is None:
-        return []
-    choices = [agent.choice(selection.rule) for selection in agent.method.selections]
-    return [
-        np.asarray(part).tolist() for choice in choices for part in (choice.iteration, choice.value)
-    ]

@@ -15,6 +15,7 @@ from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
 from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.storage.config import ConfigError, from_dict
 
 NAMED = COMPONENTS | {
     part.__name__: part for learner in METHODS.values() for part in learner.method.parts
@@ -187,13 +188,12 @@ def command_of(spec: RunSpec) -> str:
 
 def spec_of(run: RunDirectory) -> RunSpec:
     """The spec that is recorded in a run directory."""
+    recorded = run.config.get("spec") or run.config.get("order")  # its name in old runs
     try:
-        recorded = dict(run.config.get("spec") or run.config["order"])  # its name in old runs
-        tuples = {"changes": tuple(recorded["changes"])} | {
-            name: tuple(recorded.get(name, ())) for name in ("observe", "states")
-        }
-        return RunSpec(**recorded | tuples)
-    except (KeyError, TypeError) as error:
+        if not isinstance(recorded, dict):
+            raise ConfigError(f"'spec' is {recorded!r}")
+        return from_dict(recorded | {"type": RunSpec.__name__}, {RunSpec.__name__: RunSpec})
+    except ConfigError as error:
         raise RunError(
             f"{run.path / 'config.json'} does not say what was trained ({error}); it is not a "
             "training run, or was made by another version of ilfo"

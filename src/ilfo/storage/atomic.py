@@ -22,15 +22,28 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     # whose files are private to the user whatever the umask says.
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{_TEMPORARY}")
     try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with naming(path, temporary):
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_directory(path.parent)
+
+
+@contextmanager
+def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Let the errors of writing a file name it; that of a full disk does not by itself."""
+    try:
+        yield
+    except OSError as error:
+        unnamed = error.filename in (None, temporary, str(temporary))
+        if error.errno is None or not unnamed:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def atomic_write_text(path: str | os.PathLike[str], text: str) -> None:

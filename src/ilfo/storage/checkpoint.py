@@ -187,7 +187,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     text = _read(archive, name)
     try:
         data = json.loads(str(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(archive.filename, error) from error
     if not isinstance(data, dict):
         raise CheckpointError(f"{archive.filename} is not an ilfo checkpoint: {name} is {data!r}")

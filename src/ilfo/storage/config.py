@@ -18,6 +18,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -56,7 +57,10 @@ def from_dict(data: Any, classes: Mapping[str, type], functions: Functions = _NO
     """
     if not isinstance(data, dict) or "type" not in data:
         raise ConfigError(f"expected a JSON object with a 'type', got {data!r}")
-    return _decode_spec(up_to_date(data), "", _Tables(classes, functions))
+    try:
+        return _decode_spec(up_to_date(data), "", _Tables(classes, functions))
+    except RecursionError as error:
+        raise ConfigError("the configuration is nested too deeply") from error
 
 
 def lookup(spec: Any, path: str) -> Any:
@@ -272,8 +276,9 @@ def _conform(value: Any, hint: Any, where: str) -> Any:
     """`value` if the annotation allows it, converted to float if it only allows that."""
     if _allows(hint, value):
         return value
-    if isinstance(value, int) and not isinstance(value, bool) and _allows(hint, float(value)):
-        return float(value)
+    if isinstance(value, int) and not isinstance(value, bool) and _allows(hint, 0.0):
+        with suppress(OverflowError):  # an integer may be larger than any float
+            return float(value)
     expected = hint.__name__ if isinstance(hint, type) else str(hint)
     raise ConfigError(f"{where}: expected {expected}, got {value!r} ({type(value).__name__})")
 

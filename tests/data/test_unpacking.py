@@ -1,0 +1,85 @@
+"""Compressed files that would fill the memory are refused, unless the user asks for them."""
+
+import pickle  # noqa: TID251, to write a file that is only parsed
+import zipfile
+
+import numpy as np
+import pytest
+
+from ilfo.cli import main
+from ilfo.data import unpacking
+from ilfo.data.demonstrations import DemonstrationError, Demonstrations
+
+STATES = np.zeros((50, 200, 25), np.float32)
+"""A megabyte that compresses to almost nothing."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(unpacking, "SMALL", 100_000)
+
+
+@pytest.fixture
+def files(tmp_path):
+    np.savez_compressed(
+        tmp_path / "zeros.npz",
+        states=STATES.reshape(-1, 25),
+        lengths=np.full(50, 199),
+        terminal=np.zeros(50, bool),
+    )
+    with zipfile.ZipFile(tmp_path / "zeros.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x/data.pkl", pickle.dumps([{"episode": states} for states in STATES], 4))
+    return tmp_path
+
+
+def test_a_file_of_zeros_is_read_if_asked_for(files):
+    with pytest.raises(DemonstrationError, match=r"zeros\.npz: its .* MiB unpack to .*--large"):
+        Demonstrations.load(files / "zeros.npz")
+    assert Demonstrations.load(files / "zeros.npz", large=True).count() == 50
+    with pytest.raises(DemonstrationError, match=r"zeros\.pt: its .* MiB unpack to .*--large"):
+        Demonstrations.from_episodes(files / "zeros.pt", horizon=199, terminal=False)
+    read = Demonstrations.from_episodes(files / "zeros.pt", horizon=199, terminal=False, large=True)
+    assert read.count() == 50
+
+
+def test_parquet_that_repeats_a_value(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = 500_000
+    numbers = np.zeros(rows)
+    columns = {"episode": numbers.astype(int), "terminal": numbers.astype(bool), "x": numbers}
+    path = tmp_path / "zeros.parquet"
+    parquet.write_table(pa.table(columns), path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DemonstrationError, match=r"zeros\.parquet: its .* unpack to .*--large"):
+        Demonstrations.load(path)
+    assert Demonstrations.load(path, large=True).states_count == rows
+
+
+def test_parquet_of_imitation(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    states, rewards = [[0.0, 0.0]] * 50_000, [0.0] * 49_999
+    table = pa.table({"obs": [states], "terminal": [False], "rews": [rewards]})
+    path = tmp_path / "saved.parquet"
+    parquet.write_table(table, path)
+    with pytest.raises(DemonstrationError, match=r"saved\.parquet: its .* unpack to"):
+        Demonstrations.load(path)
+    assert Demonstrations.load(path, large=True).states_count == 50_000
+
+
+def test_convert_makes_a_file_that_needs_no_asking(files, capsys):
+    plain = files / "plain.npz"
+    with pytest.raises(SystemExit):
+        main(["demos", "convert", str(files / "zeros.npz"), "--out", str(plain)])
+    assert "--large" in capsys.readouterr().err
+    main(["demos", "convert", str(files / "zeros.npz"), "--large", "--out", str(plain)])
+    assert Demonstrations.load(plain).count() == 50
+    assert plain.stat().st_size > STATES.nbytes
+
+
+def test_what_is_saved_can_be_read(tmp_path):
+    Demonstrations.from_arrays(STATES, terminal=False).save(tmp_path / "own.npz")
+    assert Demonstrations.load(tmp_path / "own.npz").states_count == 50 * 200
