@@ -29,7 +29,7 @@ def diagnose(run: RunDirectory) -> list[str]:
         raise RunError(f"{run.path} has no finished iteration yet; there is nothing to examine")
     summary = run.read_summary()
     try:
-        return findings(rows, summary["seeds"] if summary else [])
+        return findings(rows, [] if summary is None else summary["seeds"])
     except (KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f"{run.path / 'summary.json'} does not list the seeds of a run; `ilfo resume` writes "
