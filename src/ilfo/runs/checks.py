@@ -39,8 +39,6 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
             f"{run.path} was made with {was}; install those versions to resume it, start a new "
             f"run, {anyway}"
         )
-    if run.entry("evaluate_every", int) < 1:
-        raise RunError(f"{run.path / 'config.json'} has 'evaluate_every' below 1; restore it")
     if run.entry("machine", dict) != dict(machine):
         raise RunError(
             f"{run.path} was made with {run.config['machine']}, but this process has "
@@ -103,6 +101,14 @@ def remarks(run: RunDirectory) -> list[str]:
         f"after iteration {entry['iteration']} {warning_of(entry['changes'])}"
         for entry in run.config.get(ELSEWHERE, [])
     ]
+
+
+def evaluate_every(run: RunDirectory) -> int:
+    """Iterations between evaluations, as the run was started with."""
+    every = run.entry("evaluate_every", int)
+    if every < 1:
+        raise RunError(f"{run.path / 'config.json'} has 'evaluate_every' below 1; restore it")
+    return every
 
 
 def check_agent(run: RunDirectory, agent: Agent) -> None:

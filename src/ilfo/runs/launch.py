@@ -16,6 +16,7 @@ from ilfo.runs.checks import (
     check_here,
     check_progress,
     conditions,
+    evaluate_every,
     moved,
     remarks,
 )
@@ -83,6 +84,7 @@ def resume(
         check_env(run, spec, trust_env)
         if not anyway:
             check_here(run, machine)
+        evaluate_every(run)  # before any work
         if total_timesteps is not None:
             spec = replace(spec, total_timesteps=total_timesteps)
         agent = spec.agent()
@@ -119,8 +121,7 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
     facts = {"task": spec.task, "preset": spec.preset, "changes": list(spec.changes)}
     if ELSEWHERE in run.config:
         facts[ELSEWHERE] = run.config[ELSEWHERE]
-    every = run.entry("evaluate_every", int)
-    recorder = Recorder(run, facts | dict(machine), every, remarks(run))
+    recorder = Recorder(run, facts | dict(machine), evaluate_every(run), remarks(run))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
