@@ -125,7 +125,8 @@ def _named(name: str) -> str | Callable[..., gym.Env]:
         if callable(getattr(imported, entry, None)) and entry not in gym.registry:
             return getattr(imported, entry)
         gym.spec(entry)
-    except (gym.error.Error, ImportError) as error:
+    # TypeError: a relative module, as in .package:Id
+    except (gym.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"unknown environment {name!r}: {error}") from error
     return entry
 
