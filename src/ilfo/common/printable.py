@@ -1,4 +1,15 @@
-"""Text from files, harmless to print."""
+"""Text from files and of errors about them, harmless to print."""
+
+LONGEST = 600
+"""Characters of an error that are shown."""
+
+
+def brief(error: Exception) -> str:
+    """What an error says, cut in the midst if it is long: some quote the bytes that they stumbled
+    over."""
+    said = str(error)
+    half = LONGEST // 2
+    return said if len(said) <= LONGEST else f"{said[:half]} ... {said[-half:]}"
 
 
 def printable(text: str) -> str:

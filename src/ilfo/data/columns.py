@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ilfo.common.optional import needed_from
+from ilfo.common.printable import brief
 from ilfo.data.unpacking import check_parquet
 
 EPISODE = "episode"
@@ -164,7 +165,7 @@ def _damage() -> Iterator[None]:
     except ValueError:
         raise
     except Exception as error:
-        raise ValueError(f"it cannot be read as Parquet: {error}") from error
+        raise ValueError(f"it cannot be read as Parquet: {brief(error)}") from error
 
 
 def _from_arrow(name: str, column: Any) -> Column:

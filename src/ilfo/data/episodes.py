@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.common.printable import brief
 from ilfo.data.npz import DemonstrationError, naming_large
 from ilfo.data.safe_pickle import PickleError, read_pickle
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
@@ -49,7 +50,7 @@ def read_episodes(
     except PickleError as error:
         raise DemonstrationError(f"{path} is not a list of episodes: {error}") from error
     except ValueError as error:
-        raise DemonstrationError(f"{path}: {error}") from error
+        raise DemonstrationError(f"{path}: {brief(error)}") from error
 
 
 def _read_file(path: Path, large: bool) -> Any:
@@ -77,7 +78,7 @@ def _zipped_pickle(path: Path, large: bool) -> bytes:
         raise
     # Damaged bytes surface as several unrelated exceptions of zipfile and zlib.
     except Exception as error:
-        raise PickleError(f"it is a damaged archive: {error}") from error
+        raise PickleError(f"it is a damaged archive: {brief(error)}") from error
 
 
 def _trajectories(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ilfo.common.optional import needed_from
+from ilfo.common.printable import brief
 from ilfo.data.npz import DemonstrationError, naming_large
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
 from ilfo.data.unpacking import check_parquet
@@ -94,7 +95,7 @@ def read_saved(
     except DemonstrationError:
         raise
     except ValueError as error:
-        raise DemonstrationError(f"{folder}: {error}") from error
+        raise DemonstrationError(f"{folder}: {brief(error)}") from error
 
 
 def _parquet_columns(path: Path) -> list[str]:
@@ -116,7 +117,7 @@ def _check_parquet(path: Path) -> None:
         metadata = pyarrow.parquet.read_metadata(path)
     # Damaged bytes surface as several unrelated exceptions of pyarrow.
     except Exception as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}") from error
+        raise ValueError(f"{path.name} cannot be read as Parquet: {brief(error)}") from error
     with naming_large(path):
         check_parquet(path, metadata)
 
@@ -136,16 +137,25 @@ def _files(folder: Path) -> list[Path]:
         files = [str(file["filename"]) for file in content["_data_files"]]
         selection = content.get("_indices_data_files")
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{_STATE} does not list the files of a saved dataset: {error}") from error
+        raise ValueError(
+            f"{_STATE} does not list the files of a saved dataset: {brief(error)}"
+        ) from error
     if selection:
         raise ValueError(
             "it is a selection of rows of another dataset; call flatten_indices() on the dataset "
             "and save it again"
         )
     for name in files:
-        if Path(name).name != name or not (folder / name).is_file():
+        if Path(name).name != name or not _is_file(folder / name):
             raise ValueError(f"{_STATE} lists {name!r}, expected a file in the same folder")
     return [folder / name for name in files]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # no system has files of such names
+        return False
 
 
 @dataclass(frozen=True)
@@ -179,7 +189,7 @@ def _parquet(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
         table.validate(full=True)
     # Damaged bytes surface as several unrelated exceptions of pyarrow.
     except Exception as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}") from error
+        raise ValueError(f"{path.name} cannot be read as Parquet: {brief(error)}") from error
     return names, table
 
 
@@ -201,7 +211,7 @@ def _stream(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
         table.validate(full=True)
     # Damaged bytes surface as several unrelated exceptions of pyarrow.
     except Exception as error:
-        raise ValueError(f"{path.name} cannot be read as Arrow: {error}") from error
+        raise ValueError(f"{path.name} cannot be read as Arrow: {brief(error)}") from error
     return names, table
 
 

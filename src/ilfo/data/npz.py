@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ilfo.common.printable import brief
 from ilfo.data.statements import EVERY, NAMES, OBSERVED, check_statements
 from ilfo.data.trajectory import (
     Trajectory,
@@ -121,7 +122,7 @@ class Shard:
             encode_metadata(metadata)  # json.loads accepts NaN, json.dumps is strict here
             check_statements(metadata)
         except ValueError as error:
-            raise DemonstrationError(f"{path}: {error}") from error
+            raise DemonstrationError(f"{path}: {brief(error)}") from error
         return cls(path, actions, lengths, terminal, returns, metadata)
 
     def read(self, dim: int | None) -> list[Trajectory]:
@@ -135,7 +136,7 @@ class Shard:
                 labels = _split(arrays["actions"], self.lengths, "actions")
             return list(checked(map(Trajectory, states, self.terminal, labels), dim))
         except ValueError as error:
-            raise DemonstrationError(f"{self.path}: {error}") from error
+            raise DemonstrationError(f"{self.path}: {brief(error)}") from error
 
 
 @contextmanager
@@ -281,7 +282,9 @@ def _read_members(
             return {name: _member(archive, name) for name in wanted if name in archive.files}
         # Damaged files raise a dozen unrelated exceptions of zipfile, zlib and numpy.
         except Exception as error:
-            raise DemonstrationError(f"{path} cannot be read as demonstrations: {error}") from error
+            raise DemonstrationError(
+                f"{path} cannot be read as demonstrations: {brief(error)}"
+            ) from error
 
 
 def _check_unpacked(path: Path) -> None:

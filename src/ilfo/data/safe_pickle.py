@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ilfo.common.printable import brief
 from ilfo.data.pickle_limits import Bounded, Finisher, Limits, PickleError, Unfinished
 
 _LONGEST_NAME = 200
@@ -156,7 +157,7 @@ def read_pickle(file: IO[bytes]) -> Any:
         AttributeError,
         ValueError,
     ) as error:
-        raise PickleError(f"it cannot be read as plain data: {error}") from error
+        raise PickleError(f"it cannot be read as plain data: {brief(error)}") from error
 
 
 class _Reader:

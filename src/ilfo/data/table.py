@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ilfo.common.printable import brief
 from ilfo.data.columns import Column, CsvColumns, MemoryColumns, ParquetColumns
 from ilfo.data.npz import DemonstrationError, decode_metadata, naming_large, require_file
 from ilfo.data.roles import ACTION, LISTED, roles_of
@@ -74,7 +75,7 @@ def _naming(path: Path) -> Iterator[None]:
     except UnpackedSizeError:
         raise
     except (ValueError, csv.Error) as error:
-        raise DemonstrationError(f"{path}: {error}") from error
+        raise DemonstrationError(f"{path}: {brief(error)}") from error
     except MemoryError as error:
         raise DemonstrationError(
             f"{path}: there is not enough memory to read it; split it into several files, convert "

@@ -10,6 +10,7 @@ import numpy as np
 from ilfo.agents.acting import Predictor
 from ilfo.common.importing import import_named
 from ilfo.common.optional import needed_from
+from ilfo.common.printable import brief
 from ilfo.common.seeding import Purpose
 from ilfo.data.unpacking import check_unpacked
 from ilfo.environments.factory import Factory
@@ -94,7 +95,7 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
     except Exception as error:
         raise ValueError(
             f"{path} cannot be read as {algorithm} with an MlpPolicy for {env_factory.name}: "
-            f"{error}"
+            f"{brief(error)}"
         ) from error
 
 
@@ -110,7 +111,7 @@ def _pickled_entries(path: Path) -> list[str]:
         ]
     # Damaged bytes surface as unrelated exceptions of zipfile and zlib.
     except Exception as error:
-        raise ValueError(f"{path} is not a model of Stable-Baselines3: {error}") from error
+        raise ValueError(f"{path} is not a model of Stable-Baselines3: {brief(error)}") from error
 
 
 def _zero(_: float) -> float:

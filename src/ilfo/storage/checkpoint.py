@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ilfo.common.printable import brief
 from ilfo.storage.atomic import atomic
 
 FORMAT_VERSION = 1
@@ -196,7 +197,8 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
 
 def _damaged(path: object, error: Exception) -> CheckpointError:
     return CheckpointError(
-        f"{path} is damaged, incomplete or not a checkpoint ({error}); use another checkpoint"
+        f"{path} is damaged, incomplete or not a checkpoint ({brief(error)}); use another "
+        "checkpoint"
     )
 
 
