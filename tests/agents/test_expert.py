@@ -72,7 +72,7 @@ def test_training_reads_the_demonstrations_twice(counted):
 
 def test_a_run_reads_them_twice_too(counted, tmp_path, monkeypatch):
     stream, read = counted
-    monkeypatch.setattr(Demonstrations, "load", lambda path, actions=False: stream)
+    monkeypatch.setattr(Demonstrations, "load", lambda path, **_: stream)
     spec = small_spec(tmp_path / "unused.npz", 1)
     start(spec, tmp_path / "run", MACHINE)
     assert read.count(1) == 2  # more often, only the first trajectory is looked at
