@@ -21,6 +21,8 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     (tmp_path / "log.csv").write_text(TABLE)
+    # devices can be set once in a process, and this one may have computed already
+    monkeypatch.setattr(machine, "set_up", lambda *_: MACHINE)
 
 
 def log():
@@ -73,7 +75,6 @@ def test_names_are_shown(capsys):
 
 def test_a_run_is_told_the_same(monkeypatch):
     specs = []
-    monkeypatch.setattr(machine, "set_up", lambda *_: MACHINE)
     monkeypatch.setattr(runs, "start", lambda spec, *_: specs.append(spec))
     monkeypatch.setattr(runs, "show", lambda *_: None)
     command = ["train", "--env", "CartPole-v1", "--total-timesteps", "10", "--demos"]

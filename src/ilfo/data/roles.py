@@ -43,6 +43,8 @@ _NO_STATES = frozenset(
     ]
 )
 """Column names, in any case, that are hardly ever dimensions of a state."""
+LISTED = "list the columns of the state: --states NAME ... (states=[...] in Python)"
+"""What to do about columns that are not part of the state."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,3 @@ def _check_plausible(names: list[str], possible: list[str]) -> None:
             f"it to {EPISODE}, {STEP}, {TERMINAL}, {REWARD} or {ACTION}... if it is one of these "
             f"(--episode and --terminal name a column, too), or {LISTED}"
         )
-
-
-LISTED = "list the columns of the state: --states NAME ... (states=[...] in Python)"
