@@ -2,8 +2,8 @@
 
 The checkpoint is written last and carries them: of the configuration, and of the rows that were
 written before it. So whenever a run is killed, its files fit. Rows after those of the checkpoint
-are not covered; resuming deletes them. Neither is what resuming may change: the budget, and the
-conditions under which the run is computed.
+are not covered; resuming deletes them. Neither is what may change: the budget, the conditions under
+which the run is computed, and the place of the demonstrations, which have a checksum of their own.
 """
 
 import hashlib
@@ -40,11 +40,11 @@ class Tally:
 
 
 def config_sum(config: Mapping[str, Any]) -> str:
-    """Checksum of a configuration without what resuming may change."""
+    """Checksum of a configuration without what may change."""
     config = {name: value for name, value in config.items() if name not in CONDITIONS}
     spec = config.get("spec")
     if isinstance(spec, Mapping):
-        config = dict(config) | {"spec": dict(spec) | {"total_timesteps": None}}
+        config = dict(config) | {"spec": dict(spec) | {"total_timesteps": None, "demos": None}}
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
