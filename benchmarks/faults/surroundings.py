@@ -41,7 +41,7 @@ FAULTS: dict[str, Any] = {
 }
 HARMLESS = ("no reward", "reward of NaN")
 """Rewards are for reports alone: training goes on, but its reports differ."""
-STEPS = 4_000
+STEPS = 2_000
 """About as many as a run takes, all of them for evaluation."""
 
 
