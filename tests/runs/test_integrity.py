@@ -114,6 +114,15 @@ def test_a_new_budget_and_rows_to_come_are_no_damage(copy):
         assert [row["iteration"] for row in run.rows("timings")] == [1, 2, 3, 4, 5, 6]
 
 
+def test_demonstrations_may_be_moved(copy, tmp_path):
+    config = json.loads((copy / "config.json").read_text())
+    moved = shutil.copy(config["spec"]["demos"], tmp_path / "moved.npz")
+    config["spec"]["demos"] = str(moved)
+    (copy / "config.json").write_text(json.dumps(config))
+    load_best(copy)
+    assert resume(copy, MACHINE)["online_samples"] == 5 * STEP
+
+
 def test_a_tally_is_that_of_the_whole_file(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(b"a,b\n")
