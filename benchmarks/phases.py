@@ -18,7 +18,7 @@ import jax
 
 from ilfo.agents.seeds import one_seed
 from ilfo.common.types import as_transitions
-from ilfo.experiments.workers import cores, stay_on
+from ilfo.experiments.engines.cores import cores, stay_on
 from ilfo.methods.inference import explained
 from ilfo.methods.mobile import MobILE, adapt_scales, judge
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius

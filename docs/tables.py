@@ -20,8 +20,10 @@ import numpy as np
 from ilfo.cli.tasks import expert_rows
 from ilfo.common.statistics import interval, on_grid
 from ilfo.common.text_tables import as_markdown
+from ilfo.environments.stock import load, recorded_environments
 from ilfo.environments.tasks import TASKS
 from ilfo.experiments.cell import Cell
+from ilfo.experiments.conditions import SWEEP, condition_rows
 from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.results import (
@@ -37,6 +39,7 @@ from ilfo.experiments.significance import against_bco, against_random
 from ilfo.rollouts.scores import score
 
 RESULTS = Path(__file__).parents[1] / "results"
+PICTURES = Path(__file__).parent / "results" / "conditions"
 TUNED = RESULTS / "tuned"
 """Results of earlier settings, with presets that were tuned to each task."""
 NONE = "–"
@@ -234,9 +237,34 @@ def methods() -> None:
     _print_summary(rows)
 
 
+def conditions(task: str) -> None:
+    """Other recordings and bodies: a row per condition, scores and distances of each method."""
+    _print_summary(condition_rows(task, RESULTS))
+
+
+def conditions_picture() -> None:
+    """The picture of all of them, once it has been drawn."""
+    drawn = (PICTURES / "conditions.png").exists()
+    missing = "The picture is drawn when the first cells have been run."
+    picture = "![scores by recordings and method](conditions/conditions.png)"
+    started = any(read_results(RESULTS, SWEEP, cell) for cell in find_sweep(SWEEP))
+    print(f"\n{picture if drawn and started else missing}\n")
+
+
 def experts() -> None:
     """The experts of the bundled demonstrations, from the metadata of the files."""
     print(f"\n{as_markdown(expert_rows())}\n")
+
+
+def stock_experts() -> None:
+    """The experts of the recordings of Gymnasium's own tasks."""
+    rows = [("environment", "stochastic", "greedy", "random", "samples")]
+    for name in recorded_environments():
+        both = [load(name, greedy=greedy).metadata for greedy in (False, True)]
+        returns = [f"{m['expert_return']:.1f} ± {m['expert_return_std']:.1f}" for m in both]
+        samples = f"{both[0]['training']['samples']:,}"
+        rows.append((f"`{name}`", *returns, f"{both[0]['random_return']:.1f}", samples))
+    print(f"\n{as_markdown(rows)}\n")
 
 
 def published() -> None:

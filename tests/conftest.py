@@ -45,9 +45,10 @@ def forget_compiled_code():
     jax.clear_caches()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled code, shared with parallel workers and with processes that tests start."""
+    """Compiled code, shared by all modules, with parallel workers and with processes that tests
+    start."""
     base = tmp_path_factory.getbasetemp()
     home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     jax.config.update("jax_compilation_cache_dir", str(home / "ilfo" / "compiled"))

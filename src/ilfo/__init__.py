@@ -11,6 +11,7 @@ __all__ = [
     "BCO",
     "GAIL",
     "ILPO",
+    "DACfO",
     "Demonstrations",
     "GAIfO",
     "MobILE",
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ilfo.data.demonstrations import Demonstrations
     from ilfo.methods.bc import BC
     from ilfo.methods.bco import BCO
+    from ilfo.methods.dacfo import DACfO
     from ilfo.methods.gail import GAIL, GAIfO
     from ilfo.methods.ilpo import ILPO
     from ilfo.methods.mobile import MobILE
@@ -30,6 +32,7 @@ else:  # type checkers would take any name for an attribute if they saw __getatt
     _MODULES = {
         "BC": "ilfo.methods.bc",
         "BCO": "ilfo.methods.bco",
+        "DACfO": "ilfo.methods.dacfo",
         "Demonstrations": "ilfo.data.demonstrations",
         "GAIL": "ilfo.methods.gail",
         "GAIfO": "ilfo.methods.gail",

@@ -9,7 +9,7 @@ import pytest
 from ilfo import MobILE
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
-from ilfo.agents.examination import Finding
+from ilfo.agents.findings import Finding
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.policies.host import HostPolicy
 from ilfo.storage import checkpoint

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ilfo.methods.mobile import MobILE
 from tests.helpers.agents import STEP, bits, small_agent
 
 HOPPER, CARTPOLE = find_task("hopper"), find_task("cartpole")
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "troubleshooting.md").read_text()
 
 
 def findings(task, demonstrations, horizon=None):
@@ -44,30 +46,168 @@ def test_recordings_that_say_what_they_are_are_no_reason_to_doubt(alter):
     assert findings(HOPPER, alter(HOPPER.load())) == []
 
 
-DEGREES = np.r_[np.ones(2), np.full(4, 57.3), np.ones(6)].astype(np.float32)
+ANGLES = np.r_[np.ones(2), np.full(4, 57.3), np.ones(6)]
+VELOCITIES = np.r_[np.ones(6), np.full(6, 57.3)]
+WHOLE = {task: np.concatenate([t.states for t in task.load()]) for task in (HOPPER, CARTPOLE)}
+REST = lambda s: np.concatenate([s, s[-1:].repeat(500, 0)])
+WRONG, DOUBTFUL = True, False
 
 
-@pytest.mark.parametrize(
-    ("task", "change", "wrong", "text"),
-    [
-        (CARTPOLE, lambda s: 1000 * s, True, "leave the environment's observation space in dim"),
-        (CARTPOLE, lambda s: 1000 * s, True, "no recording begins anywhere near a reset"),
-        (HOPPER, lambda s: s[:, ::-1], True, "the columns look permuted"),
-        (HOPPER, lambda s: s[:1].repeat(5, 0), True, "nothing ever moves"),
-        (HOPPER, lambda s: s[20:], False, "no recording begins near a reset; dimension"),
-        (HOPPER, lambda s: DEGREES * s, False, "more than 30 times in dimension 5"),
-        (HOPPER, lambda s: s * (np.arange(12) != 3), False, "constant in the recordings.* 3;"),
-        (HOPPER, lambda s: s[:, [*range(11), 2]], False, "dimensions 2 and 11"),
-        (HOPPER, lambda s: s[:2], False, "10 of 10 recordings have one step or none"),
-        (HOPPER, lambda s: np.concatenate([s, s[-1:].repeat(500, 0)]), False, "nothing moves"),
-        (HOPPER, lambda s: np.concatenate([s, s]), False, "longer than the horizon .801 steps"),
-    ],
-)
-def test_what_is_wrong_is_found(task, change, wrong, text):
+def normalised(task):
+    """As a wrapper that normalises observations would leave them."""
+    return lambda states: (states - WHOLE[task].mean(0)) / WHOLE[task].std(0)
+
+
+TRIED = {
+    "a thousand times too large": (
+        CARTPOLE,
+        lambda s: 1000 * s,
+        [
+            (WRONG, "recorded states leave the environment's observation space in dimensions 0, 2"),
+            (WRONG, "no recording begins anywhere near a reset"),
+            (DOUBTFUL, "magnitudes differ by more than 30 times in dimensions 0, 1, 2, 3"),
+        ],
+    ),
+    "normalised, CartPole": (
+        CARTPOLE,
+        normalised(CARTPOLE),
+        [(WRONG, "observation space in dimension 2: .* allows -0.4189 to 0.4189")],
+    ),
+    "normalised, Hopper": (
+        HOPPER,
+        normalised(HOPPER),
+        [(DOUBTFUL, "no recording begins near a reset"), (DOUBTFUL, "magnitudes differ")],
+    ),
+    "millimetres": (
+        HOPPER,
+        lambda s: 1000 * s,
+        [(WRONG, "dimension 1 begins at 1251 and is 1.25 after a reset")],
+    ),
+    "angles in degrees": (
+        HOPPER,
+        lambda s: ANGLES * s,
+        [
+            (DOUBTFUL, "more than 30 times in dimension 5"),
+            (
+                DOUBTFUL,
+                "dimension 2 changes 5[78] times as much as its velocity, dimension 8",
+            ),
+        ],
+    ),
+    "velocities in degrees": (
+        HOPPER,
+        lambda s: VELOCITIES * s,
+        [
+            (DOUBTFUL, "more than 30 times in dimensions 6, 7, 8, 9, 10, 11"),
+            (DOUBTFUL, "dimension 1 changes 0.017 times as much as its velocity, dimension 7"),
+        ],
+    ),
+    "columns in reverse order": (HOPPER, lambda s: s[:, ::-1], [(WRONG, "columns look permuted")]),
+    "velocities before positions": (
+        HOPPER,
+        lambda s: np.roll(s, 6, 1),
+        [(WRONG, "columns look permuted")],
+    ),
+    "two columns exchanged": (
+        HOPPER,
+        lambda s: s[:, [0, 1, 3, 2, *range(4, 12)]],
+        [(DOUBTFUL, "exchanged: dimension 2 moves with 9, in the environment with 8")],
+    ),
+    "every fourth state, not said": (
+        HOPPER,
+        lambda s: s[::4],
+        [(DOUBTFUL, "recorded states look 4 control steps apart, not 1: .* say --every 4")],
+    ),
+    "backwards": (
+        HOPPER,
+        lambda s: s[::-1],
+        [(DOUBTFUL, "as if they ran backwards"), (DOUBTFUL, "no recording begins near a reset")],
+    ),
+    "a dead sensor": (
+        HOPPER,
+        lambda s: s * (np.arange(12) != 3),
+        [(DOUBTFUL, "constant in the recordings, but not in the environment: dimension 3;")],
+    ),
+    "a column twice": (
+        HOPPER,
+        lambda s: s[:, [*range(11), 2]],
+        [(DOUBTFUL, "equal in the recordings, .*: dimensions 2 and 11; was a column copied")],
+    ),
+    "nothing moves": (HOPPER, lambda s: s[:1].repeat(5, 0), [(WRONG, "nothing ever moves")]),
+    "an expert that rests": (HOPPER, REST, [(DOUBTFUL, "in 56% of the recorded steps nothing")]),
+    "single steps": (
+        HOPPER,
+        lambda s: s[:2],
+        [(DOUBTFUL, "10 of 10 recordings have one step or none; is `episode` right")],
+    ),
+    "beginnings cut off": (
+        HOPPER,
+        lambda s: s[20:],
+        [(DOUBTFUL, "no recording begins near a reset; dimension")],
+    ),
+    "longer than the horizon": (
+        HOPPER,
+        lambda s: np.concatenate([s, s]),
+        [(DOUBTFUL, r"10 of 10 recordings are longer than the horizon \(801 steps, horizon 400\)")],
+    ),
+}
+"""What was done to recordings that are right, and what is said of it, among other things."""
+
+
+@pytest.mark.parametrize("case", list(TRIED))
+def test_what_is_wrong_is_found(case):
+    task, change, expected = TRIED[case]
     found = findings(task, changed(task, lambda states: change(states).astype(np.float32)))
-    matching = [finding for finding in found if re.search(text, finding.text)]
-    assert matching, [finding.text for finding in found]
-    assert matching[0].wrong is wrong
+    for wrong, text in expected:
+        matching = [finding for finding in found if re.search(text, finding.text)]
+        assert matching, [finding.text for finding in found]
+        assert matching[0].wrong is wrong
+
+
+def test_order_is_not_blamed_for_what_it_does_not_explain():
+    found = findings(CARTPOLE, changed(CARTPOLE, normalised(CARTPOLE)))
+    assert not any("permuted" in finding.text for finding in found)
+
+
+def test_the_page_on_trouble_lists_every_recording_that_was_tried():
+    for case in TRIED:
+        assert f"| {case} |" in PAGE
+
+
+def test_another_environment():
+    with pytest.raises(ValueError, match=r"demonstrated states have 4 numbers, but .* have 12"):
+        findings(HOPPER, CARTPOLE.load())
+    walks = changed(find_task("walker2d"), lambda states: states[:, :12])
+    texts = [finding.text for finding in findings(HOPPER, walks)]
+    assert any("dimension 1 moves with 10, in the environment with 7" in text for text in texts)
+
+
+def test_copies_of_a_recording_are_counted():
+    states = [trajectory.states for trajectory in HOPPER.load(3)]
+    copied = Demonstrations.from_arrays([*states, states[0], states[0]], terminal=False)
+    texts = [finding.text for finding in findings(HOPPER, copied)]
+    assert any("2 of 5 recordings are copies of others" in text for text in texts)
+
+
+def test_findings_use_the_names_of_a_tables_columns():
+    names = ["x", "v", "angle", "spin"]
+    named = Demonstrations.from_arrays(
+        [1000 * trajectory.states for trajectory in CARTPOLE.load(2)],
+        terminal=False,
+        metadata={"names": names},
+    )
+    assert "dimensions 0 (x), 2 (angle): dimension 0 (x)" in findings(CARTPOLE, named)[0].text
+
+
+def test_what_says_how_far_apart_its_states_are_is_compared_at_that_rate():
+    """A wrong statement is found, too."""
+    thin = altered.thin(HOPPER.load(), 2)
+    assert findings(HOPPER, thin) == []
+    wrong = Demonstrations.from_arrays(
+        [trajectory.states for trajectory in thin], terminal=False, metadata={"states_every": 4}
+    )
+    texts = [finding.text for finding in findings(HOPPER, wrong)]
+    assert any("look 2 control steps apart, not 4" in text for text in texts)
 
 
 def test_a_short_horizon_and_a_single_recording_are_remarked():
@@ -76,8 +216,10 @@ def test_a_short_horizon_and_a_single_recording_are_remarked():
     assert any("there is one recording" in text for text in texts)
 
 
-def test_training_refuses_what_is_wrong_unless_it_is_accepted():
-    shown = changed(CARTPOLE, lambda states: 1000 * states)
+def test_training_refuses_what_is_wrong_unless_it_is_accepted(cache_home):
+    shown = Demonstrations.from_arrays(  # as many states as `small_agent` has, to share its code
+        [1000 * trajectory.states for trajectory in CARTPOLE.load(2)], terminal=False
+    )
     with pytest.raises(ValueError, match=r"observation space.*accept_anyway=True"):
         small_agent(expert=shown).learn(STEP)
     agent = small_agent(expert=shown, accept_anyway=True)
@@ -88,7 +230,7 @@ def test_training_refuses_what_is_wrong_unless_it_is_accepted():
         agent.learn(2 * STEP)  # it was said once
 
 
-def test_looking_does_not_change_what_is_learned():
+def test_looking_does_not_change_what_is_learned(cache_home):
     looking, blind = small_agent(), small_agent()
     blind.__dict__["findings"] = []
     assert bits(looking.learn(STEP).state) == bits(blind.learn(STEP).state)

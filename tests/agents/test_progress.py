@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from ilfo.agents.callbacks import Callback
-from ilfo.agents.examination import Finding
+from ilfo.agents.findings import Finding
 from ilfo.agents.progress import Progress
 from ilfo.methods import METHODS, MobILE
 
@@ -46,6 +46,14 @@ def test_one_plain_line_per_iteration() -> None:
         "iteration 4  samples 4000/30000  MMD to expert 0.5  model loss -1.5  bonus 0.125  "
         "KL 0.01  left 0:00:52",
     ]
+
+
+def test_a_method_that_takes_no_steps_is_counted_in_iterations() -> None:
+    log = {"iteration": 1, "online_samples": 0, "total_iterations": 5, "seconds": 10.0}
+    logs = (log, log | {"iteration": 3, "seconds": 12.0})
+    assert show(*logs).splitlines() == ["iteration 1/5    left -", "iteration 3/5    left 0:00:02"]
+    last = show(*logs, terminal=True).rpartition("iteration 3/5  left 0:00:02")[2]
+    assert last.count("━") == 36  # three fifths of 60
 
 
 def test_missing_values_are_dashes_and_nan_is_not_hidden() -> None:

@@ -14,15 +14,17 @@ ITERATIONS, KILLED_AT, SEEDS = 3, 1, 2
 
 # What the command starts for every seed must know the sweep, too.
 PROGRAM = f"""
+import runpy
 import sys
-from ilfo.cli import main
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import SWEEPS
 from tests.helpers.agents import demonstrations, small_spec
 sys.executable = sys.argv.pop(1)
 spec = small_spec("", {ITERATIONS}, seeds={SEEDS})
 SWEEPS["tiny"] = (Cell("cell", spec, demonstrations),)
-main()
+module = sys.argv.pop(2)
+del sys.argv[1]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
 
@@ -33,7 +35,7 @@ class Command:
         folder.mkdir()
         program, tool = folder / "program.py", folder / "tool"
         program.write_text(before + PROGRAM)
-        tool.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} {program} "$0" "$@"\n')
+        tool.write_text(f'#!/bin/sh\nexec {sys.executable} {program} "$0" "$@"\n')
         tool.chmod(0o755)
         self._tool = tool
         self._environment = os.environ | {
@@ -96,4 +98,4 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path, cache_home):
     assert "[" not in row  # two seeds make no interval
     pictures = tmp_path / "pictures"
     ilfo("plot", "tiny", "--results", killed, "--out", pictures)
-    assert len(list(pictures.glob("*.png"))) == 3
+    assert len(list(pictures.glob("*.png"))) == 4

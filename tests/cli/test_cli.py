@@ -24,7 +24,7 @@ from ilfo.cli import console as terminal
 from ilfo.cli import main
 from ilfo.cli import train as runs
 from ilfo.cli.commands import ROOT, Command
-from ilfo.cli.settings_text import field_texts
+from ilfo.cli.field_texts import field_texts
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
@@ -69,8 +69,8 @@ def commands(group=ROOT, before=()):
             yield from commands(entry, words)
 
 
-def help_of(arguments, capsys, monkeypatch) -> str:
-    monkeypatch.setenv("COLUMNS", "200")
+def help_of(arguments, capsys, monkeypatch, columns: int = 200) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
     with pytest.raises(SystemExit) as end:
         main([*arguments, "--help"])
     assert end.value.code == 0
@@ -86,6 +86,31 @@ def test_every_option_is_explained(arguments, command, capsys, monkeypatch):
     for name, text in texts.items():
         assert text.rstrip(".") in shown, name
     assert " ".join(kind.__doc__.split()) in shown
+
+
+@pytest.mark.parametrize("group", [[], ["demos"], ["expert"], ["bench"], ["theory"]])
+def test_pages_fit_a_terminal_of_80_columns(group, capsys, monkeypatch):
+    entry = ROOT.commands[group[0]] if group else ROOT
+    own = [name for name, command in entry.commands.items() if isinstance(command, Command)]
+    for arguments in (group, *([*group, name] for name in own)):
+        usage, *lines = help_of(arguments, capsys, monkeypatch, columns=80).splitlines()
+        assert usage.startswith("usage: ilfo")
+        assert max(map(len, lines)) <= 80, arguments
+        assert "None" not in " ".join(lines), arguments
+
+
+def test_the_first_page_says_how_to_begin(capsys, monkeypatch):
+    shown = help_of([], capsys, monkeypatch, columns=80)
+    before, _, listed = shown.partition("Commands:")
+    assert len(shown.splitlines()) <= 40
+    for name in re.findall(r"^  ilfo (\w+)", before, re.M):
+        assert re.search(rf"^  {name} ", listed, re.M)
+    assert "ilfo doctor --env ID --demos FILE" in before
+
+
+def test_options_of_the_command_come_before_those_of_files(capsys, monkeypatch):
+    shown = help_of(["train"], capsys, monkeypatch)
+    assert shown.index("--env ") < shown.index("--states ")
 
 
 @pytest.mark.parametrize(("arguments", "command"), list(commands()))

@@ -31,6 +31,26 @@ def test_a_terminal_gets_a_bar_below_what_is_printed():
     assert "studies" in text
 
 
+def test_what_may_end_early_says_so_and_counts_in_larger_portions():
+    console = plain()
+    with Tally("samples", 1000, console, at_most=True) as tally:
+        tally.done("return 3 of 5", 400)
+        tally.done("return 5 of 5", 700)
+    first, last = console.file.getvalue().splitlines()
+    assert first.startswith("return 3 of 5  400 of 1000 samples  left at most 0:00:0")
+    assert last == "return 5 of 5  1100 of 1000 samples  left at most 0:00:00"
+
+
+def test_on_a_terminal_what_is_said_stands_above_the_bar():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with Tally("rounds", 2, console) as tally:
+        tally.done("steps 20000  greedy 3.5")
+    text = console.file.getvalue()
+    assert "steps 20000  greedy 3.5" in text
+    assert "1/2" in text
+    assert "left" in text
+
+
 def test_nothing_to_do_shows_nothing():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     assert list(tallied("runs", [], console)) == []

@@ -19,9 +19,12 @@ ENDS = {
     "ilfo/Swimmer-v0": endings.never_ends,
     "ilfo/Hopper-v0": endings.hopper_ends,
     "ilfo/Walker2d-v0": endings.walker2d_ends,
+    "ilfo/DeepSea10-v0": endings.never_ends,
+    "ilfo/CombinationLock-v0": endings.never_ends,
+    "ilfo/DecoyMaze-v0": endings.never_ends,
 }
-HORIZON = dict(zip(ENDS, (500, 200, 50, 400, 400, 400), strict=True))
-SIZES = dict(zip(ENDS, (4, 4, 10, 8, 12, 18), strict=True))
+HORIZON = dict(zip(ENDS, (500, 200, 50, 400, 400, 400, 10, 8, 100), strict=True))
+SIZES = dict(zip(ENDS, (4, 4, 10, 8, 12, 18, 22, 2, 2), strict=True))
 
 
 def walk(name, steps=300, seed=0):

@@ -21,12 +21,13 @@ from tests.helpers.methods import (
     STEP,
     budget,
     demonstrations,
+    demonstrations_of,
+    environment_of,
     method_spec,
     small_baseline,
 )
 
 ITERATIONS = 4
-STATES = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
 
 
 class Stop(Callback):
@@ -69,7 +70,7 @@ def trained(method, cache_home, tmp_path_factory) -> Trained:
 
 def test_save_load_and_learn_more_equals_uninterrupted(method, trained):
     agent, halfway, _ = trained
-    copy = METHODS[method].load(halfway, "CartPole-v1", demonstrations())
+    copy = METHODS[method].load(halfway, environment_of(method), demonstrations_of(method))
     assert copy.iteration == 2
     copy.learn(budget(method, ITERATIONS))
     assert bits(copy.state) == bits(agent.state)
@@ -84,10 +85,12 @@ def test_seeds_differ(trained):
 def test_a_loaded_agent_predicts(method, trained):
     agent, halfway, _ = trained
     loaded = METHODS[method].load(halfway)
-    actions, _ = loaded.predict(STATES, deterministic=True)
-    assert actions.shape == (5,)
-    assert set(actions.tolist()) <= {0, 1}
-    assert np.shape(loaded.predict(STATES[0])[0]) == ()
+    space = gym.make(environment_of(method)).action_space
+    states = np.random.default_rng(0).normal(size=(5, agent.problem.state_dim))
+    actions, _ = loaded.predict(states.astype(np.float32), deterministic=True)
+    assert actions.shape == (5, *space.shape)
+    assert all(space.contains(action) for action in actions)
+    assert space.contains(np.asarray(loaded.predict(states[0])[0]))
     assert loaded.describe()["settings"] == agent.describe()["settings"]
 
 
@@ -97,9 +100,8 @@ def test_the_log_has_what_is_recorded(trained):
         assert all(np.isfinite(log[name]).all() for name in trained.agent.method.metrics)
 
 
-def poisoned() -> Demonstrations:
+def poisoned(expert: Demonstrations) -> Demonstrations:
     """The same states, and actions of NaN."""
-    expert = demonstrations()
     return Demonstrations.from_arrays(
         [each.states for each in expert],
         terminal=[each.terminal for each in expert],
@@ -113,15 +115,16 @@ def test_neither_expert_actions_nor_rewards_have_an_influence(method, trained):
     needs = METHODS[method].method.needs
     if not needs.environment:
         pytest.skip("it takes no step, and reads both actions and returns")
-    expert = demonstrations() if needs.actions else poisoned()
-    agent = small_baseline(method, expert, lambda: Scrambled(gym.make("CartPole-v1")))
+    recorded = demonstrations_of(method)
+    expert = recorded if needs.actions else poisoned(recorded)
+    agent = small_baseline(method, expert, lambda: Scrambled(gym.make(environment_of(method))))
     agent.learn(2 * STEP)
     assert agent.demonstrations.has_actions == needs.actions
     assert bits(agent.state) == bits(METHODS[method].load(trained.halfway).state)
 
 
 def test_who_sees_states_only():
-    assert set(STATE_ONLY) == {"mobile", "bco", "gaifo", "ilpo"}
+    assert set(STATE_ONLY) == {"mobile", "bco", "gaifo", "dacfo", "ilpo"}
 
 
 def test_actions_that_are_needed_are_read(method, trained):
@@ -142,7 +145,7 @@ def test_actions_that_are_needed_are_read(method, trained):
 
 def test_a_stopped_run_resumes_to_the_state_of_an_undisturbed_one(method, trained, tmp_path):
     file, run = tmp_path / "demos.npz", tmp_path / "run"
-    demonstrations().save(file)
+    demonstrations_of(method).save(file)
     start(method_spec(method, file, ITERATIONS), run, MACHINE, [Stop()])
     rows = (run / "metrics.csv").read_bytes()
     summary = resume(run, MACHINE)

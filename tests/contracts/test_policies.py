@@ -11,7 +11,7 @@ import pytest
 
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian, MultiCategorical
 from ilfo.policies.host import HostPolicy
-from ilfo.policies.mlp import MLPPolicy
+from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
 from ilfo.policies.squashed import SquashedGaussian
 from ilfo.storage import checkpoint
 from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, latent_policy, small_policy
@@ -337,13 +337,40 @@ def test_host_noise_gives_the_policys_distribution(kind: str, policy: AbstractPo
     assert_frequencies(number(drawn), probability)
 
 
-def test_host_policy_refuses_what_it_cannot_mirror() -> None:
-    class Constant(AbstractPolicy):
-        def distribution(self, state):
-            return Categorical(jnp.zeros(2))
+class Foreign(AbstractPolicy):
+    """A class that the package does not know."""
 
-    with pytest.raises(TypeError, match="Constant"):
-        HostPolicy(Constant())
+    inner: AbstractPolicy
+
+    def distribution(self, state):
+        return self.inner.distribution(-state)
+
+
+def test_a_policy_of_another_class_acts_by_its_own_code(kind: str, seeds: AbstractPolicy) -> None:
+    states = np.asarray(jax.random.normal(jax.random.key(9), (3, 7, STATE_DIM)))
+    host, known = HostPolicy(Foreign(seeds)), HostPolicy(seeds)
+    assert_close(host.mode(states), known.mode(-states), 1e-5)
+    foreign = HostPolicy.single(Foreign(small_policy(kind, key=jax.random.key(0))))
+    noise = foreign.draw_noise(np.random.default_rng(0), (1, 20_000))
+    drawn = foreign.sample(np.broadcast_to(-STATES[0], (1, 20_000, STATE_DIM)), noise)[0]
+    probability, number = cells(
+        kind, small_policy(kind, key=jax.random.key(0)).distribution(STATES[0])
+    )
+    assert_frequencies(number(drawn), probability)
+    again = foreign.draw_noise(np.random.default_rng(0), (1, 20_000))
+    np.testing.assert_array_equal(noise, again)
+
+
+def test_a_subclass_is_not_taken_for_its_parent() -> None:
+    class Contrary(CategoricalMLP):
+        def distribution(self, state):
+            return Categorical(-super().distribution(state).logits)
+
+    parent = small_policy("categorical", key=jax.random.key(0))
+    child = Contrary(parent.network, parent.normaliser)
+    logits = HostPolicy.single(parent).outputs(np.asarray(STATES)[None])
+    modes = HostPolicy.single(child).mode(np.asarray(STATES)[None])
+    np.testing.assert_array_equal(modes, logits.argmin(-1))
 
 
 # Checkpoints

@@ -52,6 +52,11 @@ def test_a_sample_has_no_step_twice():
     np.testing.assert_array_equal(steps[:, 1], steps[:, 0] + 1)
 
 
+def test_states_of_many_dimensions_are_sampled_less():
+    wide = demonstrations([9], terminal=False, dim=2**19)
+    assert len(sample(wide, 9, np.random.default_rng(0)).pairs) == 8
+
+
 def test_every_step_is_equally_likely_in_every_place():
     lengths, size, repeats = [9, 1, 10], 6, 3000
     data, generator = list(tagged(lengths)), np.random.default_rng(0)

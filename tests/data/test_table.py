@@ -175,6 +175,17 @@ def test_a_step_column_is_no_dimension_but_finds_missing_rows(write):
             Demonstrations.load(write(small(step=steps)))
 
 
+@pytest.mark.parametrize("name", ["time", "Timestamp"])
+def test_times_are_no_dimension_and_must_rise(write, name):
+    assert Demonstrations.load(write(small(**{name: [0, 0.1, 0.2, 0, 0.1, 0.2]}))).dim == 1
+    back = write(small(**{name: [0, 0.1, 0.2, 0, 0.2, 0.1]}))
+    with pytest.raises(
+        DemonstrationError, match=f"trajectory 1: {name} goes from 0.2 to 0.1, expected it to rise"
+    ):
+        Demonstrations.load(back)
+    assert Demonstrations.load(back, states=["x", name]).dim == 2  # unless it is said to be one
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [

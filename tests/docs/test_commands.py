@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-import tyro
 
-from ilfo.cli import main
+from ilfo.cli import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,17 +24,6 @@ def shown() -> list[str]:
     return sorted({line for line in lines if line.startswith("ilfo ")})
 
 
-class Parsed:
-    def run(self) -> None: ...
-
-
 @pytest.mark.parametrize("line", shown())
-def test_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    parse = tyro.cli
-
-    def parse_only(*args, **keywords):
-        parse(*args, **keywords)
-        return Parsed()
-
-    monkeypatch.setattr(tyro, "cli", parse_only)
-    main(shlex.split(line)[1:])
+def test_command_is_understood(line: str) -> None:
+    assert hasattr(parse(shlex.split(line)[1:]), "run")

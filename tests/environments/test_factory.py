@@ -219,3 +219,12 @@ def test_a_function_that_makes_something_else_is_refused():
 def test_a_horizon_is_a_positive_number(horizon):
     with pytest.raises(ValueError, match=r"horizon is .* must be a positive number of steps"):
         factory("CartPole-v1", horizon=horizon)
+
+
+def test_a_class_that_cannot_be_rendered_says_so():
+    class Bare(gym.Env):
+        observation_space = action_space = gym.spaces.Box(-1, 1, (1,))
+
+    made = factory(Bare, 5)
+    with pytest.raises(ValueError, match=r"Bare cannot be called with \(render_mode='rgb_array'\)"):
+        made.make(render_mode="rgb_array")

@@ -18,6 +18,7 @@ CELL = Cell("cartpole-odd", RunSpec(task="cartpole", seeds=2))
 def result(returns, *, step=10, expert=100.0):
     curve = [
         {"online_samples": step * (i + 1), "greedy_return": value, "stochastic_return": value}
+        | {"seconds": 0.5 + i}
         for i, value in enumerate(returns)
     ]
     return {
@@ -40,6 +41,7 @@ def test_curves_are_scores_where_they_were_measured(results):
     first, second = read_results(results, "sweep", CELL)
     assert score_curve(first).tolist() == [[10, 0], [20, 0.5], [30, 1]]
     assert score_curve(second).tolist() == [[10, 0.2], [30, 0.6]]
+    assert score_curve(second, over="seconds").tolist() == [[0.5, 0.2], [2.5, 0.6]]
     assert best_by_reward(first) == 1
     # a policy that was chosen between two points of the curve can be better than all of them
     assert best_by_reward(second | {"result": {"greedy_score": 0.8}}) == 0.8
@@ -60,13 +62,14 @@ def test_curves_meet_on_the_grid_of_the_first():
     assert on_grid([long, short])[0].tolist() == [5, 15]
 
 
-def test_three_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
+def test_four_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
     pytest.importorskip("matplotlib")
     paths = draw_sweep("sweep", [CELL], results, tmp_path / "out")
     assert [path.name for path in paths] == [
         "sweep-curves.png",
         "sweep-running-max.png",
         "sweep-bars.png",
+        "sweep-seconds.png",
     ]
     assert all(path.stat().st_size > 5_000 for path in paths)
     with pytest.raises(FileExistsError, match=r"sweep-curves\.png exists already"):
@@ -82,7 +85,7 @@ def test_a_method_without_samples_is_a_flat_line(results, monkeypatch, tmp_path)
         path.write_text(json.dumps(result(returns, step=0)))
     monkeypatch.setattr(pyplot, "close", lambda figure: None)
     draw_sweep("sweep", [CELL, offline], results, tmp_path / "out")
-    figures = [pyplot.figure(number) for number in pyplot.get_fignums()[-3:]]
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()[-4:]]
     monkeypatch.undo()
     for figure, height in zip(figures, (0.4, 0.8), strict=False):
         (flat,) = [line for line in figure.axes[0].lines if line.get_label() == "flat"]

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ilfo.common.statistics import interval
 from ilfo.common.text_tables import as_markdown, print_table
+from ilfo.environments.stock import recorded_environments
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import changed, read_results
@@ -24,6 +25,8 @@ from ilfo.experiments.runner import (
 )
 from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.sweeps.endings import place_error, record_goal, record_hold, steps_taken
+from ilfo.experiments.sweeps.stock import cells_of
+from ilfo.experiments.sweeps.tasks import CHEAP
 from ilfo.methods.mobile import MobILE
 from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import MACHINE, STEP, demonstrations, small_spec
@@ -32,7 +35,8 @@ from tests.helpers.agents import MACHINE, STEP, demonstrations, small_spec
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory, cache_home):
     folder = tmp_path_factory.mktemp("bench")
-    cell = Cell("tiny", small_spec("", 2), demonstrations, steps_taken)
+    bins = ((-3.0, 3.0, 4), (-50.0, 50.0, 2))
+    cell = Cell("tiny", small_spec("", 2), demonstrations, steps_taken, bins)
     run_all(cell, folder)
     return cell, folder
 
@@ -56,6 +60,15 @@ def test_one_file_per_seed_with_its_curve(ran):
         for row in result["curve"]:
             assert set(MobILE.method.metrics) < set(row)
             assert row["model_loss"] > 0
+
+
+def test_a_result_says_where_training_has_been(ran):
+    cell, folder = ran
+    for result in read_results(folder / "results", "sweep", cell):
+        visits = np.array(result["visits"])
+        assert visits.shape == (4, 2)
+        assert visits.sum() == 2 * STEP
+        assert visits[[0, 3]].sum() == 0  # in so few steps the cart stays near the middle
 
 
 def test_a_second_call_changes_nothing_measured(ran):
@@ -174,7 +187,8 @@ def test_the_six_tasks_have_every_variant_and_a_curve():
     seeds = {cell.name: cell.spec.seeds for cell in cells}
     few = lambda task: 1 if task == "walker2d" else 2
     expected = {f"{task}{kind}": 10 for kind in ("", "-none", "-no-bonus") for task in TASKS}
-    expected |= {f"{task}{kind}": few(task) for kind in ("-paper", "-authors") for task in TASKS}
+    expected |= {f"{task}-paper": 5 if task in CHEAP else few(task) for task in TASKS}
+    expected |= {f"{task}-authors": few(task) for task in TASKS}
     assert list(seeds.items()) == list(expected.items())
     for cell in cells:
         settings = cell.spec.settings()
@@ -199,6 +213,23 @@ def test_methods_of_a_kind_have_equal_budgets():
         assert specs[f"{task}-bc"].budget is None
         for each in matching:
             assert (each.task, each.trajectories) == (task, mobile.trajectories)
+
+
+def test_stock_tasks_have_every_method_and_the_recordings_they_need():
+    assert "Hopper-v5" in recorded_environments()
+    assert len(find_sweep("stock")) == sum(map(len, map(cells_of, recorded_environments())))
+    cells = {cell.name.removeprefix("Hopper-v5-"): cell for cell in cells_of("Hopper-v5")}
+    for name, cell in cells.items():
+        demonstrations = cell.record()
+        assert demonstrations.count() == (1 if name.startswith("1-") or name == "1" else 10)
+        assert demonstrations.metadata["greedy"] == name.startswith("greedy")
+        assert demonstrations.has_actions == (name == "bc")
+        assert cell.seeds == range(10, 13 if name.partition("-")[0] in ("bc", "dacfo") else 15)
+    assert {cell.spec.budget for name, cell in cells.items() if name != "dacfo-long"} == {
+        100_000,
+        None,
+    }
+    assert not any("greedy" in cell.name for cell in cells_of("Ant-v5"))
 
 
 def test_the_sweep_of_methods_reads_mobile_where_the_sweep_of_tasks_keeps_it(tmp_path):

@@ -168,6 +168,11 @@ def test_the_command_trains_goes_on_and_says_so(whole, tmp_path, capsys):
         *("40", "80", "120", "160", "200")
     ]
     assert all("greedy -" in line and "stochastic -" in line for line in lines)
+    counted = [" ".join(line.split()[7:12]) for line in lines if line.startswith("steps")]
+    assert counted == [
+        *(f"s {i} of 2 rounds" for i in (1, 2)),
+        *(f"s {i} of 3 rounds" for i in (1, 2, 3)),
+    ]
     assert lines[-1].startswith(f"{path}: after 200 steps")
     assert contents(path) == contents(whole)
     run_command(path, 200)  # nothing is left to do

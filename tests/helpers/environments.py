@@ -121,3 +121,31 @@ def goal_seekers(environment=Goal, steps: int = 20, count: int = 4) -> Demonstra
         actions=[episode.actions for episode in played],
         metadata={"names": list(env_factory.names)},
     )
+
+
+class Slide(gym.Env):
+    """A push moves along a line; beyond 1 the episode ends."""
+
+    observation_space = gym.spaces.Box(-np.inf, np.inf, (1,))
+    action_space = gym.spaces.Box(-1.0, 1.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = float(self.np_random.uniform(-0.9, 0.9))
+        return self._seen(), {}
+
+    def step(self, action):
+        self.place += STEP * float(action[0])
+        return self._seen(), 0.0, abs(self.place) > 1, False, {}
+
+    def _seen(self):
+        return np.array([self.place], np.float32)
+
+
+def slides_to_the_middle(steps: int, count: int = 20) -> Demonstrations:
+    """States of an expert of Slide that goes to 0 and stays there."""
+    places = [np.linspace(-0.9, 0.9, count)]
+    for _ in range(steps):
+        places.append(places[-1] - np.clip(places[-1], -STEP, STEP))
+    states = np.stack(places, axis=1)[..., None].astype(np.float32)
+    return Demonstrations.from_arrays(states, terminal=False)

@@ -294,21 +294,22 @@ def test_inference_needs_a_stream_for_the_clone():
         replace(SETTINGS, streams=1)
 
 
-def test_sizes_that_are_left_open_follow_from_the_horizon(learned):
+def test_sizes_that_are_left_open_follow_from_horizon_and_dimension(learned):
     agent, _ = learned
     open_sizes = replace(SETTINGS, imagined_streams=None, buffer_horizons=None)
     sizes = {}
-    for horizon in (20, 50, 400, 1000):
-        problem = replace(agent.problem, horizon=horizon)
+    for horizon, dim in ((20, 4), (50, 4), (400, 4), (1000, 4), (50, 1000)):
+        problem = replace(agent.problem, horizon=horizon, state_dim=dim)
         settings = open_sizes.for_problem(problem)
         buffer, critic = settings.empty_buffer(problem), settings.planner.critic
         per_pass, kept = buffer.per_pass, buffer.recent.capacity
-        sizes[horizon] = (settings.imagined_streams, per_pass, kept, critic.discount)
+        sizes[horizon, dim] = (settings.imagined_streams, per_pass, kept, critic.discount)
     assert sizes == {
-        20: (128, 6_400, 19_200, 0.8),
-        50: (128, 6_400, 19_200, 0.9),
-        400: (16, 12_800, 38_400, 1 - 5 / 400),
-        1000: (16, 32_000, 96_000, 1 - 5 / 1000),
+        (20, 4): (128, 6_400, 19_200, 0.8),
+        (50, 4): (128, 6_400, 19_200, 0.9),
+        (400, 4): (16, 12_800, 38_400, 1 - 5 / 400),
+        (1000, 4): (16, 32_000, 96_000, 1 - 5 / 1000),
+        (50, 1000): (41, 2_050, 6_150, 0.9),
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 from ilfo.cli import main
 from ilfo.reports import html as parts
 from ilfo.reports.comparison import comparison_table
+from ilfo.reports.figures import comparison_figure
 from ilfo.reports.groups import group_runs
 from ilfo.reports.records import read_run
 from ilfo.runs.csv_tables import RunError
@@ -86,6 +87,30 @@ def test_labels_say_what_differs(tmp_path):
     assert "planner.kl" in one
     assert "trajectories=9" in few
     assert "total_timesteps=77" in longer
+
+
+def test_labels_leave_out_what_the_environment_says_already(tmp_path):
+    here, there = tmp_path / "data" / "a.npz", tmp_path / "data" / "b.npz"
+    cart = {"task": None, "env": "Cart-v0"}
+    records = [
+        read_run(run(tmp_path, "one", **cart, demos=str(here))),
+        read_run(run(tmp_path, "two", **cart, demos=str(there))),
+        read_run(run(tmp_path, "other", task="hopper")),
+    ]
+    for record, name in zip(records, ("Cart", "Cart", "Hopper"), strict=True):
+        record.run.config["environment"] = name
+    labels = [group.label for group in group_runs(records)]
+    assert labels == ["demos=data/a.npz", "demos=data/b.npz", "mobile"]
+
+
+def test_long_labels_leave_room_for_the_curves(tmp_path):
+    long = "a_name_that_goes_on_and_on, " * 8
+    records = [read_run(run(tmp_path, name, demos=f"{name}{long}.npz")) for name in "ab"]
+    figure = comparison_figure(group_runs(records))
+    figure.canvas.draw()
+    left, right = (axis.get_position() for axis in figure.axes)
+    assert min(left.width, right.width) > 0.35
+    assert left.x1 < right.x0
 
 
 def test_methods_are_not_compared_by_their_settings(tmp_path):

@@ -1,5 +1,7 @@
 """The learned environment: where imagined trajectories begin, lead, end, and what they earn."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -159,6 +161,20 @@ def test_empty_slots_of_the_buffer_widen_no_radius():
 
 RESETS = [[0.5, 0.0], [0.5, 1.0], [0.5, 2.0]]
 DEMONSTRATED = [[-1.0, 0.0], [-1.0, 1.0]]
+
+
+def test_where_clips_begin_is_no_reset():
+    """Not even their first states are starts of the judged trajectories."""
+    begins = expert(*DEMONSTRATED)
+    clips = eqx.tree_at(lambda e: e.steps.elapsed, begins, jnp.zeros(2, jnp.int32))
+    clips = dataclasses.replace(clips, from_resets=False)
+    draw = lambda who: draw_starts(
+        remembered([], RESETS), who, 8, 0.25, True, key=jax.random.key(0)
+    )
+    starts, judged = draw(clips)
+    assert judged.tolist() == [True] * 6 + [False] * 2
+    assert all(row in RESETS for row in starts[:6].tolist())
+    assert not all(row in RESETS for row in draw(begins).states[:6].tolist())
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import pytest
 
 from ilfo.cli import main
 from ilfo.runs import machine
-from ilfo.runs.directory import RunError
+from ilfo.runs.checks import check_env
+from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best, load_policies
+from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import MACHINE, small_spec
 
 MODULE = "module_of_a_run"
@@ -75,3 +77,17 @@ def test_a_module_that_was_named_is_imported(run):
 def test_the_command_imports_what_it_names(run, capsys):
     main(["evaluate", str(run), "--episodes", "1", "--trust-env", MODULE])
     assert "greedy return" in capsys.readouterr().out
+
+
+def test_a_file_may_be_named_from_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    env = f"{tmp_path / 'own_env.py'}:Cart"
+    run, spec = (
+        RunDirectory(tmp_path, {}, None),
+        RunSpec(task=None, env=env, demos="x.npz", total_timesteps=100),
+    )
+    check_env(run, spec, "own_env.py")
+    check_env(run, spec, str(tmp_path / "own_env.py"))
+    for other in ("other.py", "own_env", None):
+        with pytest.raises(RunError, match="--trust-env"):
+            check_env(run, spec, other)

@@ -286,3 +286,19 @@ def test_atomic_files_follow_the_umask(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("header", [b"{1: ", b"\x00" * 40, b"}" * 20, b"(" * 500, b"1e9"])
+def test_a_member_with_a_damaged_header_is_damage(header, tmp_path):
+    """Also if the archive's own checksums are right."""
+    save(tmp_path / "whole.npz", make_state(), META)
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with (
+        zipfile.ZipFile(tmp_path / "whole.npz") as whole,
+        zipfile.ZipFile(tmp_path / "damaged.npz", "w") as damaged,
+    ):
+        first = next(name for name in whole.namelist() if name.startswith("."))
+        for name in whole.namelist():
+            damaged.writestr(name, content if name == first else whole.read(name))
+    with pytest.raises(CheckpointError, match=r"damaged\.npz is damaged"):
+        load(tmp_path / "damaged.npz", make_state())

@@ -8,7 +8,7 @@ shows it, and a `History` keeps what was logged.
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.divergence import DivergenceError
-from ilfo.agents.examination import Finding
+from ilfo.agents.findings import Finding
 from ilfo.agents.history import History
 from ilfo.agents.method import LearningWarning, Method, Needs, Selection
 from ilfo.agents.problem import Problem

@@ -22,21 +22,28 @@ from ilfo.agents import budget, saving
 from ilfo.agents.acting import EvaluationEnvironments, Predictor, collect_rollout
 from ilfo.agents.callbacks import NOBODY, Callback, Callbacks, Watcher
 from ilfo.agents.divergence import check_log
-from ilfo.agents.examination import Finding, examine
+from ilfo.agents.examination import examine
 from ilfo.agents.expert import Survey, prepare_expert, survey
+from ilfo.agents.findings import Finding
 from ilfo.agents.history import History
 from ilfo.agents.method import LearningWarning, Method
-from ilfo.agents.problem import Problem, feature_of, offline_problem, state_problem
+from ilfo.agents.problem import (
+    Problem,
+    feature_of,
+    in_control_steps,
+    offline_problem,
+    state_problem,
+)
 from ilfo.agents.progress import Progress
 from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.agents.settings import changed
+from ilfo.agents.sight import dimension_names
 from ilfo.common.compiling import compiled
 from ilfo.common.devices import devices
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
-from ilfo.data.altered import CLIPS
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment, Factory, factory
 from ilfo.policies import portable
@@ -88,8 +95,10 @@ class Agent:
             )
         name, needs = self.method.name, self.method.needs
         needs.check_environment(name, environment)
-        restricted = needs.restrict(name, demonstrations)
         maker = None if environment is None else factory(environment, horizon)
+        if maker is not None:
+            demonstrations = in_control_steps(demonstrations, maker)
+        restricted = needs.restrict(name, demonstrations)
         if maker is None:
             problem = offline_problem(demonstrations, action_space, horizon)
         else:
@@ -175,9 +184,14 @@ class Agent:
         environment is reset and acted in for a moment to find out."""
         if not self.has_environment:
             return []
-        survey, clips = self.survey, CLIPS in self.demonstrations.metadata
-        pairs = np.asarray(survey.steps.pairs)
-        return examine(self.factory, self.problem, survey.recordings, pairs, clips)
+        return examine(
+            self.factory,
+            self.problem,
+            self.survey.recordings,
+            np.asarray(self.survey.steps.pairs),
+            names=dimension_names(self.demonstrations, self.factory),
+            clips=self.demonstrations.clips,
+        )
 
     # -- training --------------------------------------------------------------------------------
 
@@ -222,7 +236,7 @@ class Agent:
                 log = self._iterate(watching)
                 log["seconds"] = self._elapsed = time.perf_counter() - start
                 self.history.add(log)
-                if not watching.on_iteration(self, log | {"total_timesteps": total_timesteps}):
+                if not watching.on_iteration(self, log | budget.total(self, total_timesteps)):
                     break
         finally:
             watching.on_end(self)
@@ -423,10 +437,12 @@ class Agent:
         agent._set_up(
             saved["settings"], saved["problem"], tuple(saved["seeds"]), saved["environment"]
         )
+        maker = None if environment is None else factory(environment, agent.problem.horizon)
         if demonstrations is not None:
+            if maker is not None:
+                demonstrations = in_control_steps(demonstrations, maker)
             agent._take(cls.method.needs.restrict(cls.method.name, demonstrations))
-        if environment is not None:
-            maker = factory(environment, agent.problem.horizon)
+        if maker is not None:
             saving.check_same_problem(agent, maker, demonstrations, path)
             agent._factory = maker
         agent.restore(path)

@@ -31,6 +31,13 @@ def check_budget(agent: "Agent", total_timesteps: int | None) -> None:
         )
 
 
+def total(agent: "Agent", total_timesteps: int | None) -> dict[str, int]:
+    """How long it trains, as an entry of the log."""
+    if total_timesteps is None:
+        return {"total_iterations": agent.settings.iterations}
+    return {"total_timesteps": total_timesteps}
+
+
 def unfinished(agent: "Agent", total_timesteps: int | None) -> bool:
     """Whether another whole iteration fits."""
     if total_timesteps is None:

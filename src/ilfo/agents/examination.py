@@ -6,24 +6,18 @@ that learning would be in vain, and what is *doubtful*. Neither the looks nor th
 anything that a method learns.
 """
 
-import contextlib
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
-import gymnasium as gym
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ilfo.agents.problem import Observed, Problem
+from ilfo.agents.findings import Finding
+from ilfo.agents.kinematics import motion_findings
+from ilfo.agents.problem import Problem
+from ilfo.agents.sight import LISTED, bounds, look
 from ilfo.data.demonstrations import Trajectory
 from ilfo.environments.factory import Factory
-from ilfo.environments.interface import explained
-from ilfo.rollouts.stepping import observe, step
 
-RESETS, RANDOM_STEPS = 20, 200
-"""How long the environment is looked at."""
 FIRSTS = 1_000
 """First states of recordings that are compared with resets."""
 UNITS = 30.0
@@ -31,42 +25,6 @@ UNITS = 30.0
 RESTING, RESTS = 1e-3, 0.5
 """A step whose change is below that share of the usual spread is rest; more of it than that share
 is remarked."""
-LISTED = 6
-"""Dimensions that a finding lists."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something about the recordings that the user should know."""
-
-    wrong: bool
-    """Learning would be in vain; otherwise it is doubtful."""
-    text: str
-    """What was found, and what to do."""
-
-    def __str__(self) -> str:
-        return f"{'wrong' if self.wrong else 'doubtful'}: {self.text}"
-
-
-class Sight(NamedTuple):
-    """What the environment shows, in the numbers that the recordings hold."""
-
-    resets: np.ndarray
-    """Observations after a reset."""
-    visited: np.ndarray
-    """Those of random actions, resets included."""
-    names: tuple[str, ...] | None = None
-    """What the numbers are called; None if they have no names."""
-
-    def label(self, number: int) -> str:
-        """A dimension, as words."""
-        return str(number) if self.names is None else f"{number} ({self.names[number]})"
-
-    def listed(self, which: np.ndarray) -> str:
-        """The dimensions for which it is true, as words."""
-        numbers = [self.label(int(number)) for number in np.flatnonzero(which)]
-        more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
-        return f"dimension{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:LISTED])}{more}"
 
 
 class Recordings:
@@ -82,53 +40,44 @@ class Recordings:
         self.low: np.ndarray | float = np.inf
         self.high: np.ndarray | float = -np.inf
         """Range of each dimension."""
+        self.copies = 0
+        """Trajectories whose states are those of an earlier one."""
+        self._known: set[bytes] = set()
 
     def add(self, trajectory: Trajectory) -> None:
         if len(self.firsts) < FIRSTS:
             self.firsts.append(trajectory.states[0])
+        digest = hashlib.blake2b(trajectory.states.tobytes(), digest_size=16).digest()
+        self.copies += digest in self._known
+        self._known.add(digest)
         self.states.append(len(trajectory.states))
         self.terminal.append(trajectory.terminal)
         self.low = np.minimum(self.low, trajectory.states.min(0))
         self.high = np.maximum(self.high, trajectory.states.max(0))
 
 
-def look(factory: Factory, problem: Problem, seed: int = 0) -> Sight:
-    """Reset the environment and act randomly in it, for a moment."""
-    environment = factory.make()
-    environment.action_space.seed(seed)
-    row = lambda observation: observe(environment, observation)
-    with contextlib.closing(environment), explained(environment):
-        resets = [row(environment.reset(seed=seed + number)[0]) for number in range(RESETS)]
-        visited, over = list(resets), False
-        for _ in range(RANDOM_STEPS):
-            if over:
-                visited.append(row(environment.reset()[0]))
-            observation, _, ends, stops = step(environment, environment.action_space.sample())
-            visited.append(row(observation))
-            over = ends or stops
-    seen, h = Sight(np.stack(resets), np.stack(visited), factory.names), problem.feature_map
-    if h is None:
-        return seen
-    names = None
-    if seen.names is not None and isinstance(h, Observed):
-        names = tuple(seen.names[number] for number in h.dimensions)
-    feature = lambda rows: np.asarray(jax.vmap(h)(jnp.asarray(rows)))
-    return Sight(feature(seen.resets), feature(seen.visited), names)
-
-
 def examine(
-    factory: Factory, problem: Problem, recordings: Recordings, pairs: np.ndarray, clips: bool
+    factory: Factory,
+    problem: Problem,
+    recordings: Recordings,
+    pairs: np.ndarray,
+    *,
+    names: tuple[str, ...] | None,
+    clips: bool,
 ) -> list[Finding]:
     """Everything that is wrong or doubtful about imitating these recordings in this environment.
 
-    `pairs` is a sample of neighbouring states; `clips` says that they may begin anywhere.
+    `pairs` is a sample of neighbouring states; `names` are those of the dimensions; `clips` says
+    that the recordings may begin anywhere.
     """
-    sight, firsts = look(factory, problem), np.stack(recordings.firsts)
+    sight, firsts = look(factory, problem, names), np.stack(recordings.firsts)
     if not np.isfinite(sight.visited).all():
         return []  # training says what is wrong with such observations
+    limits = bounds(factory.observation_space, problem)
     found = [
-        *_outside(sight, recordings, bounds(factory.observation_space, problem)),
-        *(() if clips else _beginnings(sight, firsts)),
+        *_outside(sight, recordings, limits),
+        *(() if clips else _beginnings(sight, firsts, recordings, limits)),
+        *motion_findings(sight, pairs, recordings.every),
         *_units(sight, recordings),
         *_still(sight, recordings),
         *_twins(sight, pairs[:, 1]),
@@ -138,26 +87,10 @@ def examine(
     return sorted(found, key=lambda finding: not finding.wrong)
 
 
-def bounds(space: gym.Space, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
-    """Lower and upper bounds of the recorded numbers; None where the environment has none."""
-    if not isinstance(space, gym.spaces.Box):
-        return None
-    low, high = space.low.ravel(), space.high.ravel()
-    if isinstance(problem.feature_map, Observed):
-        kept = list(problem.feature_map.dimensions)
-        return low[kept], high[kept]
-    return None if problem.feature_map is not None else (low, high)
-
-
 def _outside(sight, recordings, limits) -> Iterator[Finding]:
-    if limits is None:
-        return
-    low, high = (np.asarray(bound, np.float64) for bound in limits)
-    room = 1e-4 * np.where(np.isfinite(high - low), high - low, 0) + 1e-6
-    # an environment that leaves its own Box does not know it
-    known = (sight.visited >= low - room).all(0) & (sight.visited <= high + room).all(0)
-    beyond = known & ((recordings.low < low - room) | (recordings.high > high + room))
+    beyond = _beyond(sight, recordings.low, recordings.high, limits)
     if beyond.any():
+        low, high = limits
         first = int(np.flatnonzero(beyond)[0])
         yield Finding(
             True,
@@ -168,7 +101,18 @@ def _outside(sight, recordings, limits) -> Iterator[Finding]:
         )
 
 
-def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
+def _beyond(sight, lowest: np.ndarray, highest: np.ndarray, limits) -> np.ndarray:
+    """The dimensions in which such a range is outside of the observation space."""
+    if limits is None:
+        return np.zeros(len(lowest), bool)
+    low, high = (np.asarray(bound, np.float64) for bound in limits)
+    room = 1e-4 * np.where(np.isfinite(high - low), high - low, 0) + 1e-6
+    # an environment that leaves its own Box does not know it
+    known = (sight.visited >= low - room).all(0) & (sight.visited <= high + room).all(0)
+    return known & ((lowest < low - room) | (highest > high + room))
+
+
+def _beginnings(sight, firsts: np.ndarray, recordings, limits) -> Iterator[Finding]:
     """Whether recordings begin where episodes begin."""
     center, away = _away(sight, firsts)
     near = (away <= 1).mean(0)  # share of recordings that begin near a reset, for each dimension
@@ -176,11 +120,15 @@ def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
         return
     far = near < 0.5
     order = _reordered(sight, firsts)
-    if order is not None:
+    if (
+        order is not None
+        and not _beyond(sight, recordings.low[order], recordings.high[order], limits).any()
+    ):
         yield Finding(
             True,
             "the columns look permuted: no recording begins near a reset, but in the order "
-            f"{order} they would; put the columns into the order of the environment's observation",
+            f"{order} they would; put the columns into the order of the environment's observation "
+            "(unless these are recordings of another environment)",
         )
     elif far.mean() > 0.5:
         first = int(np.flatnonzero(far)[0])
@@ -190,7 +138,7 @@ def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
             f"{sight.label(first)} begins at {np.median(firsts[:, first]):.4g} and is "
             f"{center[first]:.4g} after a reset; check that the recordings are of this "
             "environment, in its units (if they are clips from the midst of episodes, say so: "
-            "--accept-anyway)",
+            "--clips)",
         )
     else:
         first = int(np.argmin(near))
@@ -198,7 +146,8 @@ def _beginnings(sight, firsts: np.ndarray) -> Iterator[Finding]:
             False,
             f"no recording begins near a reset; dimension {sight.label(first)} is furthest: "
             f"{np.median(firsts[:, first]):.4g}, and {center[first]:.4g} after a reset. "
-            "The learner has to begin at resets, so it cannot match these beginnings",
+            "The learner has to begin at resets, so it cannot match these beginnings; if these are "
+            "clips from the midst of episodes, say so: --clips",
         )
 
 
@@ -287,7 +236,7 @@ def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
             f"horizon {horizon}): what comes after it is not imitated, and returns cannot be "
             "compared; set --horizon to the length of the recordings",
         )
-    if short:
+    if short and not clips:
         yield Finding(
             False, f"{short} of {count} recordings have one step or none; is `episode` right?"
         )
@@ -297,6 +246,12 @@ def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
             False,
             f"{early} of {count} recordings end before the horizon ({horizon}) without being "
             "terminal, others are terminal; if these ended by themselves, too, mark them so",
+        )
+    if recordings.copies:
+        yield Finding(
+            False,
+            f"{recordings.copies} of {count} recordings are copies of others: they count as often "
+            "as they are there, and hide how much the expert's episodes differ; leave them out",
         )
     if count == 1:
         yield Finding(

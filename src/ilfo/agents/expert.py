@@ -83,4 +83,5 @@ def prepare_expert(agent: "Agent") -> Expert:
         means = mean_features(agent.demonstrations, spec, states, problem.frames)
         own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.frames)
         floor = compiled(eqx.filter_vmap(own_distance), states)(states)
-    return Expert(means, steps, problem.feature_map is None, floor)
+    shows_states, from_resets = problem.feature_map is None, not agent.demonstrations.clips
+    return Expert(means, steps, shows_states, from_resets, floor)

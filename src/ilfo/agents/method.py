@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ilfo.common.spaces import ActionSpace, DiscreteActions, MultiDiscreteActions
+from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 
 
@@ -28,6 +28,8 @@ class Needs:
     """The expert's actions."""
     discrete: bool = False
     """An environment with discrete actions."""
+    continuous: bool = False
+    """An environment with Box actions."""
     environment: bool = True
     """An environment to interact with."""
     states: bool = False
@@ -74,10 +76,15 @@ class Needs:
                 f"{method} needs discrete actions, but this environment's are continuous "
                 f"({actions}); wrap it in ilfo.environments.Discretise, or choose another method"
             )
+        if self.continuous and not isinstance(actions, BoxActions):
+            raise ValueError(
+                f"{method} needs continuous actions (a Box), but this environment's are {actions}; "
+                "choose another method, such as mobile or gaifo"
+            )
         if self.states and feature_map is not None:
             raise ValueError(
                 f"{method} has to see the expert's states, but with a feature_map the "
-                "demonstrations hold only a feature of them; choose mobile, gail or gaifo"
+                "demonstrations hold only a feature of them; choose mobile, gail, gaifo or dacfo"
             )
 
 
@@ -87,6 +94,8 @@ def _check_actions(index: int, trajectory: Trajectory, actions: ActionSpace) -> 
             f"some of the demonstrations hold actions and some do not: trajectory {index} has "
             "none; leave it out, or record its actions"
         )
+    if not len(trajectory.actions):
+        return  # a clip of one state
     try:
         actions.from_environment(trajectory.actions)
     except ValueError as error:

@@ -11,7 +11,9 @@ from jaxtyping import Array
 
 from ilfo.common.spaces import ActionSpace, action_space, state_dim
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.statements import EVERY
 from ilfo.environments.factory import Factory
+from ilfo.environments.observing import steps_between
 
 
 class Observed(eqx.Module):
@@ -31,6 +33,22 @@ def feature_of(demonstrations: Demonstrations, given: FeatureMap) -> FeatureMap:
     if demonstrations.observed is None or not isinstance(given, Observed | None):
         return given
     return Observed(demonstrations.observed)
+
+
+def in_control_steps(demonstrations: Demonstrations, factory: Factory) -> Demonstrations:
+    """The same; where they say how many seconds lie between two states, in control steps, too."""
+    if demonstrations.seconds is None:
+        return demonstrations
+    environment = factory.make()
+    steps = steps_between(demonstrations.seconds, environment)
+    environment.close()
+    if steps is None and EVERY not in demonstrations.metadata:
+        raise ValueError(
+            f"demonstrated states are {demonstrations.seconds:g} s apart, but {factory.name} does "
+            "not say how long a control step takes; say how many lie between two states: --every, "
+            "or demonstrations.recorded_every"
+        )
+    return demonstrations if steps is None else demonstrations.recorded_every(steps)
 
 
 class Problem(eqx.Module):

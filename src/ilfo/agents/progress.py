@@ -83,8 +83,7 @@ class Progress(Callback):
         if self._live is not None:
             self._live.refresh()
         else:
-            line = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  {values}"
-            self._line(f"{line}  left {left}")
+            self._line(f"{_head(log)}  {values}  left {left}")
 
     def on_end(self, agent: Any) -> None:
         self._doing, self._begun = None, False
@@ -123,16 +122,26 @@ class Progress(Callback):
 
 
 def _bar(log: Mapping[str, Any], values: str, left: str) -> Group:
-    head = f"iteration {_whole(log, 'iteration')}  samples {_samples(log)}  left {left}"
-    bar = ProgressBar(
-        total=_mean(log, "total_timesteps") or 1.0, completed=_mean(log, "online_samples") or 0.0
-    )
+    done, total = _unit(log)
+    bar = ProgressBar(total=_mean(log, total) or 1.0, completed=_mean(log, done) or 0.0)
     # Without colours the bar ends where it is filled, and only padding fills its line.
-    return Group(Text(head), Padding(bar, 0), Text(values))
+    return Group(Text(f"{_head(log)}  left {left}"), Padding(bar, 0), Text(values))
 
 
-def _samples(log: Mapping[str, Any]) -> str:
-    return f"{_whole(log, 'online_samples')}/{_whole(log, 'total_timesteps')}"
+def _unit(log: Mapping[str, Any]) -> tuple[str, str]:
+    """What progress is counted in, and its total: environment steps, or iterations for a method
+    that takes none."""
+    if "total_iterations" in log:
+        return "iteration", "total_iterations"
+    return "online_samples", "total_timesteps"
+
+
+def _head(log: Mapping[str, Any]) -> str:
+    done, total = _unit(log)
+    counted = f"{_whole(log, done)}/{_whole(log, total)}"
+    if done == "iteration":
+        return f"iteration {counted}"
+    return f"iteration {_whole(log, 'iteration')}  samples {counted}"
 
 
 def _mean(log: Mapping[str, Any], key: str) -> float | None:
@@ -153,9 +162,10 @@ def _time_left(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
     # Measured since the first iteration of this process: compiling, and the iterations before a
     # resume, say nothing about the time of the remaining iterations.
     seconds = _number(log, "seconds") - _number(first, "seconds")
-    samples = _number(log, "online_samples") - _number(first, "online_samples")
-    remaining = _number(log, "total_timesteps") - _number(log, "online_samples")
-    left = remaining * seconds / samples if samples > 0 else math.nan
+    done, total = _unit(log)
+    work = _number(log, done) - _number(first, done)
+    remaining = _number(log, total) - _number(log, done)
+    left = remaining * seconds / work if work > 0 else math.nan
     return str(timedelta(seconds=round(max(left, 0.0)))) if math.isfinite(left) else "-"
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Union
 import tyro
 
 from ilfo.cli.commands import ROOT, Command, Group
+from ilfo.cli.help_pages import description, explained, group_page
 from ilfo.cli.streams import Terminated, discard_output, prepared_streams
 
 
@@ -19,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if arguments == ["--version"]:
                 print(_version())
             else:
-                _parse(arguments).run()
+                parse(arguments).run()
             sys.stdout.flush()
         except KeyboardInterrupt as stop:
             sys.exit(143 if isinstance(stop, Terminated) else 130)
@@ -42,7 +43,7 @@ def _flush_or_discard() -> None:
         discard_output()
 
 
-def _parse(arguments: list[str]) -> Any:
+def parse(arguments: list[str]) -> Any:
     """The command that the arguments name, as an instance of its class."""
     program, entry = "ilfo", ROOT
     while arguments and arguments[0] in entry.commands:
@@ -50,13 +51,19 @@ def _parse(arguments: list[str]) -> Any:
         program = f"{program} {name}"
         chosen = entry.commands[name]
         if isinstance(chosen, Command):
-            return tyro.cli(chosen.load(name), prog=program, args=arguments)
+            kind = chosen.load(name)
+            said, shown = description(kind), explained(kind)
+            given: Any = tyro.cli(shown, prog=program, description=said, args=arguments)
+            return kind(**vars(given))
         entry = chosen
+    if arguments in (["-h"], ["--help"]):
+        print(group_page(program, entry))
+        sys.exit(0)
     return tyro.cli(_choice(entry, arguments), prog=program, args=arguments)
 
 
 def _choice(group: Group, arguments: list[str]) -> Any:
-    """For tyro's help page, or its error message, where no command of the group is named.
+    """For tyro's error message, or completion, where no command of the group is named.
 
     A class with the commands as a field, because tyro takes nearly twice as long for a plain union.
     """
@@ -76,7 +83,7 @@ def _choice(group: Group, arguments: list[str]) -> Any:
 
 
 def _stub(command: Command | Group) -> type:
-    """What a help page shows of a command, without importing it."""
+    """What a message shows of a command, without importing it."""
     return make_dataclass("Stub", [], namespace={"__doc__": command.summary})
 
 

@@ -1,5 +1,6 @@
 """`ilfo bench`: run sweeps of experiments, print their tables, plot them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,24 +10,36 @@ import tyro
 
 from ilfo.agents.progress import Progress
 from ilfo.cli.console import console, say
-from ilfo.common.tally import Tally
+from ilfo.cli.engines import EngineOptions, check_folder
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.experiments.cell import Cell
+from ilfo.experiments.conditions import SWEEP, draw_conditions
 from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
+from ilfo.experiments.engines.base import Event, Job
+from ilfo.experiments.engines.cores import cores, stay_on
+from ilfo.experiments.exploration import draw_visits, exploration_rows
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.results import read_results
-from ilfo.experiments.runner import SWEEPS, find_cells, find_sweep, result_file, run_seed
+from ilfo.experiments.runner import (
+    SWEEPS,
+    find_cells,
+    find_sweep,
+    result_file,
+    run_directory,
+    run_seed,
+    write_result,
+)
 from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.significance import against_bco, against_no_bonus, against_random
-from ilfo.experiments.workers import Job, cores, stay_on, work_through
 from ilfo.runs import machine
+from ilfo.storage.atomic import require_new
 
 Sweep = Annotated[str, tyro.conf.arg(metavar="|".join(SWEEPS))]
 
 
 @dataclass(frozen=True)
-class BenchRun:
+class BenchRun(EngineOptions):
     """Run the cells of a sweep that have no results yet.
 
     It can be stopped at any time; the same command continues it.
@@ -38,8 +51,6 @@ class BenchRun:
     """Names of cells; all by default."""
     seed: int | None = None
     """Run only this seed, in this process on one core; by default all, each in its own process."""
-    jobs: int | None = None
-    """Number of parallel processes; one per core by default."""
     results: Path = Path("results")
     """Folder of the result files."""
     runs: Path = Path("runs/bench")
@@ -47,11 +58,19 @@ class BenchRun:
 
     def run(self) -> None:
         cells = find_cells(self.sweep, self.cells)
-        if self.jobs is not None and self.jobs < 1:
-            raise ValueError(f"jobs is {self.jobs}, but must be at least 1")
+        self.check_engine()
+        check_folder(self.runs, "runs")
         if self.seed is None:
-            self._dispatch(cells)
+            wanted = [
+                (self.sweep, cell, seed)
+                for cell in cells
+                for seed in cell.seeds
+                if not result_file(self.results, self.sweep, cell, seed).exists()
+            ]
+            run_cells(self, wanted, self.results, self.runs)
             return
+        if self.on != "local" or self.cpus_per_run != 1:
+            raise ValueError("--seed runs in this process on one core; leave out --on and the like")
         available = cores()
         stay_on(available[self.seed % len(available)])
         here = machine.set_up(1)
@@ -61,23 +80,24 @@ class BenchRun:
                 run_seed(*args, [Progress(console)])
                 jax.clear_caches()  # no other cell runs the same compiled code
 
-    def _dispatch(self, cells: list[Cell]) -> None:
-        jobs = [
-            self._job(cell, seed)
-            for cell in cells
-            for seed in cell.seeds
-            if not result_file(self.results, self.sweep, cell, seed).exists()
-        ]
-        with Tally("runs", len(jobs), console) as tally:
-            failed = work_through(jobs, self.jobs or len(cores()), say, tally.done)
-        if failed:
-            raise ValueError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}")
 
-    def _job(self, cell: Cell, seed: int) -> Job:
-        where = ("--results", str(self.results), "--runs", str(self.runs))
+def run_cells(
+    options: EngineOptions, wanted: Sequence[tuple[str, Cell, int]], results: Path, runs: Path
+) -> None:
+    """Run these seeds of cells of sweeps on an engine."""
+    runs = runs.resolve()
+    jobs, files = [], {}
+    for sweep, cell, seed in wanted:
         name = f"{cell.name}-{seed}"
-        arguments = ("bench", "run", self.sweep, cell.name, "--seed", str(seed), *where)
-        return Job(name, arguments, self.runs / cell.kept_in(self.sweep) / f"{name}.log")
+        arguments = {"sweep": sweep, "cell": cell.name, "seed": seed, "runs": str(runs)}
+        folder = str(run_directory(runs, sweep, cell, seed))
+        jobs.append(Job(name, "cell", arguments, folder, options.cpus_per_run))
+        files[name] = result_file(results, sweep, cell, seed)
+
+    def keep(event: Event) -> None:
+        write_result(files[event.job.name], event.product)
+
+    options.run_jobs(jobs, runs, keep)
 
 
 @dataclass(frozen=True)
@@ -90,7 +110,7 @@ class BenchTable:
     """Folder of the result files."""
     against: Literal["random", "no-bonus", "bco"] | None = None
     """Print permutation tests instead: against a random policy, against training without bonus, or
-    MobILE against BC-O."""
+    MobILE against BC-O. For the sweep exploration, no-bonus corrects over tasks."""
     effort: float | None = None
     """Print the samples and seconds needed to reach this score instead."""
     parts: bool = False
@@ -129,7 +149,7 @@ class BenchTable:
         tabulate = {
             None: sweep_rows,
             "random": against_random,
-            "no-bonus": against_no_bonus,
+            "no-bonus": exploration_rows if self.sweep == "exploration" else against_no_bonus,
             "bco": against_bco,
         }
         return tabulate[self.against](*what)
@@ -139,7 +159,8 @@ class BenchTable:
 class BenchPlot:
     """Plot the learning curves and scores of a sweep.
 
-    Three figures: learning curves, their running maxima, and a bar per cell.
+    Four figures: learning curves over environment steps and over seconds, their running maxima, and
+    a bar per cell. Of the sweep `conditions` one: scores by recordings and method.
     """
 
     sweep: tyro.conf.Positional[Sweep]
@@ -150,11 +171,28 @@ class BenchPlot:
     """Names of cells; all by default."""
     results: Path = Path("results")
     """Folder of the result files."""
+    visits: bool = False
+    """Of the sweep exploration: plot where each λ has been in the lock and the maze instead."""
 
     def run(self) -> None:
         cells = find_cells(self.sweep, self.cells)
+        if self.visits:
+            self._plot_visits()
+            return
+        if self.sweep == SWEEP and not self.cells:
+            say(str(draw_conditions(self.results, self.out / "conditions.png")))
+            return
         for path in draw_sweep(self.sweep, cells, self.results, self.out):
             say(str(path))
+
+    def _plot_visits(self) -> None:
+        if self.sweep != "exploration" or self.cells:
+            raise ValueError("--visits is for the whole sweep exploration")
+        path = self.out / "exploration-visits.png"
+        self.out.mkdir(parents=True, exist_ok=True)
+        require_new(path)
+        draw_visits(self.sweep, find_sweep(self.sweep), self.results, path)
+        say(str(path))
 
 
 COMMANDS = {"run": BenchRun, "table": BenchTable, "plot": BenchPlot}

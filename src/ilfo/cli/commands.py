@@ -21,15 +21,30 @@ class Command(NamedTuple):
 class Group(NamedTuple):
     summary: str
     commands: Mapping[str, "Command | Group"]
+    beginning: str = ""
+    """Commands to try first."""
+
+
+BEGINNING = """\
+Begin with a built-in task:
+  ilfo train --out runs/demo           CartPole, from bundled recordings
+  ilfo report runs/demo                result, curves and film as a page
+
+With recordings and an environment of your own:
+  ilfo demos inspect FILE              what is in the recordings?
+  ilfo doctor --env ID --demos FILE    do they fit the environment?
+  ilfo train --env ID --demos FILE --total-timesteps 30000 --out runs/mine
+  ilfo doctor runs/mine                did it work? if not, what to try?
+  ilfo export runs/mine policy.onnx    the policy, for other programs"""
 
 
 ROOT = Group(
-    "Imitation learning from observations alone.\n\n"
-    "Run `ilfo COMMAND --help` for options, `ilfo --version` for the version.",
+    "Imitation learning from observations alone.",
     {
         "train": Command("train", "Train a policy on a built-in task or on your own environment."),
         "resume": Command("train", "Resume a run that was stopped."),
         "evaluate": Command("train", "Evaluate the selected policies of a run."),
+        "sweep": Command("sweep", "Train all runs of a sweep that a TOML file describes."),
         "report": Command("report", "Write a report of a run, or of several, as one HTML file."),
         "compare": Command(
             "report", "Compare runs: a table and learning curves, grouped by what differs."
@@ -83,6 +98,9 @@ ROOT = Group(
                 "plot": Command("bench", "Plot the learning curves and scores of a sweep."),
             },
         ),
+        "reproduce": Command(
+            "reproduce", "Make the figures and tables of the MobILE paper, or list them."
+        ),
         "theory": Group(
             "Run numerical studies of the theory.",
             {
@@ -112,4 +130,5 @@ ROOT = Group(
             },
         ),
     },
+    BEGINNING,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from ilfo.cli.console import say
-from ilfo.cli.recordings import LayoutOptions
+from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.common.validation import require_at_least
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
@@ -32,14 +32,51 @@ class Inspect(LayoutOptions):
 
     picture: Path | None = None
     """Also plot state distributions and the first trajectories to this file (.png)."""
+    env: str | None = None
+    """Also say what kind of recordings these are for this environment, and what to expect of which
+    method: an id, package:Id, package:Class or file.py:Class."""
+    horizon: int | None = None
+    """With --env: maximum episode length; by default the environment's own time limit."""
+    every: int | None = None
+    """With --env: control steps between two recorded states, if the file does not say it."""
+    rate: str | None = None
+    """With --env, in place of --every: frames per second, e.g. 25Hz."""
+    observe: tuple[str, ...] = ()
+    """With --env: dimensions of the state that the recordings hold, if the file does not say it."""
+    clips: bool = False
+    """With --env: the recordings are clips that begin anywhere, if the file does not say it."""
+    results: Path = Path("results")
+    """With --env: folder of measured results, as in a clone of the repository."""
 
     def run(self) -> None:
         if self.picture is not None:
             check_picture(self.picture)
+        if self.env is None and (self.every or self.rate or self.observe or self.clips):
+            raise ValueError("--every, --rate, --observe and --clips go with --env")
         demonstrations = self.load(self.file)
         say(describe(demonstrations))
+        if self.env is not None:
+            say("\n" + "\n".join(self._advice(self.env)))
         if self.picture is not None:
             draw_demonstrations(demonstrations, self.picture)
+
+    def _advice(self, env: str) -> list[str]:
+        from ilfo.experiments.advice import advice  # takes a while to import
+        from ilfo.runs.spec import RunSpec
+
+        every, observe = stated(env, self.horizon, self.every, self.rate, self.observe)
+        spec = RunSpec(
+            task=None,
+            env=env,
+            demos=self.file,
+            **self.layout(),
+            every=every,
+            observe=observe,
+            clips=self.clips,
+            horizon=self.horizon,
+            total_timesteps=1,
+        )
+        return advice(spec.agent(), self.results)
 
 
 @dataclass(frozen=True)

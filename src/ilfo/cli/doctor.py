@@ -7,7 +7,7 @@ import numpy as np
 import tyro
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.examination import bounds, look
+from ilfo.agents.sight import bounds, dimension_labels, look
 from ilfo.cli.console import say
 from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.data.plot import check_picture
@@ -36,6 +36,8 @@ class Doctor(LayoutOptions):
     observe: tuple[str, ...] = ()
     """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
     part of a Dict such as achieved_goal; by default what the file says, or all."""
+    clips: bool = False
+    """The recordings are clips: they begin anywhere, not at a reset."""
 
     picture: Path | None = None
     """Also plot recorded states over those of the environment to this file (.png)."""
@@ -66,6 +68,7 @@ class Doctor(LayoutOptions):
             **self.layout(),
             every=every,
             observe=observe,
+            clips=self.clips,
             horizon=self.horizon,
             total_timesteps=1,
         )
@@ -82,12 +85,11 @@ class Doctor(LayoutOptions):
 
     def _draw(self, agent: Agent, path: Path) -> None:
         recorded = np.asarray(agent.survey.steps.pairs)[:, 1]
-        kept = agent.demonstrations.observed or range(recorded.shape[1])
         figure = examination_figure(
             recorded,
             look(agent.factory, agent.problem),
             bounds(agent.factory.observation_space, agent.problem),
-            [f"state {place}" for place in kept],
+            dimension_labels(agent.demonstrations, agent.factory),
         )
         save_figure(figure, path)
         say(f"{path}: recorded states in grey; random actions in blue, resets as ticks")

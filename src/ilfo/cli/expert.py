@@ -8,6 +8,7 @@ import tyro
 
 from ilfo.cli.console import console, say
 from ilfo.common.seeding import seed_numbers
+from ilfo.common.tally import Tally
 from ilfo.common.validation import require_at_least
 from ilfo.data.describe import describe
 from ilfo.data.npz import check_new
@@ -85,11 +86,12 @@ class TrainExpert:
         here = machine.set_up(1)
         with directory.open_or_create(self.out, self.task, plan, seed, here) as run:
             try:
-                for part in directory.train(run, total):
-                    say(
-                        f"steps {part.steps}  greedy {part.greedy_return:.1f}  stochastic "
-                        f"{part.stochastic_return:.1f}  {part.seconds:.1f} s"
-                    )
+                with Tally("rounds", directory.rounds_left(run, total), console) as tally:
+                    for part in directory.train(run, total):
+                        tally.done(
+                            f"steps {part.steps}  greedy {part.greedy_return:.1f}  stochastic "
+                            f"{part.stochastic_return:.1f}  {part.seconds:.1f} s"
+                        )
             except KeyboardInterrupt:
                 say(f"stopped; the same command goes on in {self.out}")
                 raise

@@ -36,7 +36,10 @@ class ListTasks:
                 ("initial states", task.reset),
                 ("expert's return", f"about {task.expert_return:g}"),
                 ("demonstrations", f"{task.demonstrations} of 50 by default"),
-                ("online samples", f"{task.budget} by default; more for gail, gaifo and ilpo"),
+                (
+                    "online samples",
+                    f"{task.budget} by default; more for gail, gaifo, dacfo, ilpo",
+                ),
             ):
                 table.add_row(label, text)
             console.print(table, highlight=False)

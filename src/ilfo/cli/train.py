@@ -19,7 +19,7 @@ from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.recordings import LayoutOptions, absolute, stated
 from ilfo.data.statements import valid_return
-from ilfo.environments.factory import located
+from ilfo.environments.factory import located, split_options
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.reports.results import result_table
@@ -48,6 +48,8 @@ class Train(LayoutOptions):
     env: str | None = None
     """Id of a Gymnasium environment; package:Id imports the package first. Also package:Class and
     file.py:Class, a class or a function that makes one."""
+    env_set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """Options of the environment, e.g. mass=1.3 motors=0.8 for another body."""
     demos: str | None = None
     """Demonstrations: an .npz, .npy, .csv or .parquet file, a folder of such files, or minari:ID;
     see `ilfo demos inspect`."""
@@ -60,6 +62,8 @@ class Train(LayoutOptions):
     observe: tuple[str, ...] = ()
     """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
     part of a Dict such as achieved_goal; by default what the file says, or all."""
+    clips: bool = False
+    """The recordings are clips: they begin anywhere, not at a reset."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0
@@ -94,11 +98,13 @@ class Train(LayoutOptions):
             method=self.method,
             task=task,
             env=None if self.env is None else located(self.env),
+            env_set=self.env_set,
             demos=None if self.demos is None else absolute(self.demos),
             **self.layout(),
             trajectories=self.trajectories,
             every=every,
             observe=observe,
+            clips=self.clips,
             horizon=self.horizon,
             seeds=self.seeds,
             first_seed=self.first_seed,
@@ -107,7 +113,7 @@ class Train(LayoutOptions):
             changes=(*_dynamics(self.dynamics), *self.set),
             accept_anyway=self.accept_anyway,
         )
-        name = task or str(self.env).rpartition(":")[2]
+        name = task or split_options(str(self.env))[0].rpartition(":")[2]
         out = self.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
         here = machine.set_up(self.devices)
         with _saying_what_is_kept(out), Progress(console) as progress:
@@ -283,7 +289,13 @@ def _tensorboard(out: Path, wanted: bool) -> list[Callback]:
 def show(summary: dict[str, Any], out: Path) -> None:
     """The result of a run as a table."""
     result = result_table(summary)
-    table = Table(*result.columns, title=result.title, caption=result.caption)
+    table = Table(title=result.title, caption=result.caption)
+    rows = [row for section in result.sections for row in section]
+    narrow = sum(len(name) + 3 for name in result.columns) >= console.width
+    for name, *cells in zip(result.columns, *rows, strict=True):
+        # in a narrow terminal heads are broken between words, never within them
+        width = max(map(len, [*name.split(), *cells])) if narrow else None
+        table.add_column(name, width=width)
     for section in result.sections:
         for row in section:
             table.add_row(*row)

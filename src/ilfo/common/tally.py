@@ -17,9 +17,12 @@ class Tally:
     """Counts finished parts; a context manager. What is printed to its console meanwhile stands
     above the bar."""
 
-    def __init__(self, what: str, total: int, console: Console | None = None):
-        """`what` names the parts, in the plural."""
+    def __init__(
+        self, what: str, total: int, console: Console | None = None, *, at_most: bool = False
+    ):
+        """`what` names the parts, in the plural; `at_most` says that fewer may do."""
         self.what, self.total, self.finished = what, total, 0
+        self.left = "left at most" if at_most else "left"
         self.console = Console() if console is None else console
         self._bar: "Progress | None" = None
         self._task: Any = None
@@ -27,7 +30,7 @@ class Tally:
     def __enter__(self) -> Self:
         self._began = time.monotonic()
         if self.total and self.console.is_terminal and not self.console.is_dumb_terminal:
-            self._bar = _bar(self.console)
+            self._bar = _bar(self.console, self.left)
             self._task = self._bar.add_task(self.what, total=self.total)
             self._bar.start()
         return self
@@ -37,21 +40,22 @@ class Tally:
             self._bar.stop()
             self._bar = None
 
-    def done(self, name: object = "") -> None:
-        """One more part is finished, which may have a name."""
-        self.finished += 1
+    def done(self, name: object = "", parts: int = 1) -> None:
+        """More parts are finished, one by default; what is said of them stands above the bar."""
+        self.finished += parts
+        said = f"{name}  " if name else ""
         if self._bar is not None:
-            self._bar.advance(self._task)
+            if said:
+                self._print(said.rstrip())
+            self._bar.advance(self._task, parts)
             return
         elapsed = time.monotonic() - self._began
-        left = timedelta(seconds=round(elapsed / self.finished * (self.total - self.finished)))
-        said = f"{name}  " if name else ""
-        self.console.print(
-            f"{said}{self.finished} of {self.total} {self.what}  left {left}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        seconds = elapsed / self.finished * max(self.total - self.finished, 0)
+        left = timedelta(seconds=round(seconds))
+        self._print(f"{said}{self.finished} of {self.total} {self.what}  {self.left} {left}")
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def tallied(what: str, parts: Iterable[Part], console: Console | None = None) -> Iterator[Part]:
@@ -63,7 +67,7 @@ def tallied(what: str, parts: Iterable[Part], console: Console | None = None) ->
             tally.done()
 
 
-def _bar(console: Console) -> "Progress":
+def _bar(console: Console, left: str) -> "Progress":
     from rich.progress import (  # takes a while to import
         BarColumn,
         MofNCompleteColumn,
@@ -78,7 +82,7 @@ def _bar(console: Console) -> "Progress":
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn(left),
         TimeRemainingColumn(),
         console=console,
     )

@@ -113,6 +113,8 @@ class Expert(eqx.Module):
     steps: DemonstratedSteps
     shows_states: bool = eqx.field(static=True, default=True)
     """False where the demonstrations hold a feature h(s) instead of the state."""
+    from_resets: bool = eqx.field(static=True, default=True)
+    """False where the demonstrations are clips, which begin anywhere."""
     floor: Any = None
     """The expert's distance from itself (`ilfo.discriminators.Floor`); None for a method without a
     discriminator."""

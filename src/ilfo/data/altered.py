@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.data.statements import EVERY, NAMES, OBSERVED, valid_rate
+from ilfo.data.statements import CLIP_STATES, CLIPS, EVERY, NAMES, OBSERVED, SECONDS, valid_rate
 from ilfo.data.trajectory import Trajectory
 
-NOISE, CLIPS = "noise", "clip_states"
-"""Entries of the metadata."""
+NOISE = "noise"
+"""Entry of the metadata."""
 
 
 def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
@@ -32,7 +32,12 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
             )
         return Trajectory(states, trajectory.terminal)
 
-    return _changed(demonstrations, thinned, {EVERY: demonstrations.every * every})
+    added: dict = {}
+    if demonstrations.seconds is not None:
+        added[SECONDS] = demonstrations.seconds * every
+    if EVERY in demonstrations.metadata or not added:  # else the control step is not known here
+        added[EVERY] = demonstrations.every * every
+    return _changed(demonstrations, thinned, added)
 
 
 def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonstrations:
@@ -97,7 +102,7 @@ def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0
         return Trajectory(whole.states[first : first + states], terminal=False)
 
     made = [clip(number) for number in drawn]
-    return _of(demonstrations, made, {CLIPS: states})
+    return _of(demonstrations, made, {CLIPS: True, CLIP_STATES: states})
 
 
 def _changed(

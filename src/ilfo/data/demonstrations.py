@@ -22,16 +22,20 @@ from ilfo.data.imitation import read_objects
 from ilfo.data.minari import read_minari, write_minari
 from ilfo.data.npz import DemonstrationError, decode_metadata, encode_metadata
 from ilfo.data.statements import (
+    CLIPS,
     EVERY,
     EXPERT_RETURN,
     NAMES,
     OBSERVED,
     RANDOM_RETURN,
+    SECONDS,
+    are_clips,
     check_statements,
     valid_dimensions,
     valid_names,
     valid_rate,
     valid_return,
+    valid_seconds,
 )
 from ilfo.data.table import Table, read_table
 from ilfo.data.trajectory import Trajectory, checked, lengths_of, terminal_flags, valid_returns
@@ -60,8 +64,12 @@ class Demonstrations:
         check_statements(self.metadata)
         self.every = valid_rate(self.metadata.get(EVERY, 1))
         """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
+        self.seconds = valid_seconds(self.metadata.get(SECONDS))
+        """Seconds between two states; None if nothing says it."""
         self.observed = valid_dimensions(self.metadata.get(OBSERVED))
         """Numbers of the state's dimensions that a row holds; None for all of them."""
+        self.clips = are_clips(self.metadata)
+        """Whether trajectories may begin anywhere, not at a reset."""
         self._names = valid_names(self.metadata.get(NAMES))
 
     @classmethod
@@ -85,8 +93,10 @@ class Demonstrations:
         - `returns`: return of each trajectory, for reports only.
         - `metadata`: a dict that JSON can store. Scores are computed from its entries
           "expert_return" and "random_return". If states are not one control step apart,
-          "states_every" says how many; if they hold a part of the state, "observed" lists its
-          dimensions. "names" lists the names of the dimensions.
+          "states_every" says how many, or "states_seconds" how much time lies between them; if
+          they hold a part of the state, "observed" lists its
+          dimensions. "names" lists the names of the dimensions. "clips" is true if trajectories
+          begin anywhere, not at a reset; then some may have a single state.
         """
         if not isinstance(states, (Sequence, np.ndarray)):
             raise ValueError(
@@ -98,7 +108,8 @@ class Demonstrations:
             raise ValueError(f"actions are given for {len(actions)} of {count} trajectories")
         labels = [None] * count if actions is None else actions
         raw = map(Trajectory, states, flags, labels)
-        return cls._in_memory(checked(raw), valid_returns(returns, count), metadata)
+        clips = are_clips(metadata or {})
+        return cls._in_memory(checked(raw, clips=clips), valid_returns(returns, count), metadata)
 
     @classmethod
     def from_table(
@@ -199,7 +210,10 @@ class Demonstrations:
                 "open_ returned the same iterator twice, but an iterator can be read only once; "
                 "make open_ a function that returns a new one, such as a generator function"
             )
-        return cls(lambda: checked(open_()), lengths=None, returns=None, metadata=metadata)
+        clips = are_clips(metadata or {})
+        return cls(
+            lambda: checked(open_(), clips=clips), lengths=None, returns=None, metadata=metadata
+        )
 
     @classmethod
     def load(
@@ -353,6 +367,10 @@ class Demonstrations:
                 "are named; `ilfo demos select` keeps some of them"
             )
         return self._stating({OBSERVED: list(stated)})
+
+    def as_clips(self) -> "Demonstrations":
+        """The same, with the statement that trajectories begin anywhere, not at a reset."""
+        return self._stating({CLIPS: True})
 
     def _stating(self, statement: Mapping[str, Any]) -> "Demonstrations":
         return Demonstrations(

@@ -41,7 +41,7 @@ def describe(demonstrations: Demonstrations) -> str:
         "",
         *moments.table(demonstrations.names),
         "",
-        f"constant dimensions: {_listed(moments.constant())}",
+        f"constant dimensions: {_listed(moments.constant(demonstrations.names))}",
         f"repeated trajectories: {_listed(repeats.labels)}",
     ]
     return "\n".join(lines)
@@ -52,6 +52,8 @@ def _one_line(entry: str) -> str:
 
 
 def _rate(demonstrations: Demonstrations) -> str:
+    if EVERY not in demonstrations.metadata and demonstrations.seconds is not None:
+        return f"one state every {demonstrations.seconds:g} s"
     if EVERY not in demonstrations.metadata:
         return "one state per control step; nothing in the file says otherwise"
     if demonstrations.every == 1:
@@ -91,8 +93,9 @@ class _Moments:
         )
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
 
-    def constant(self) -> list[str]:
-        return [str(index) for index in np.flatnonzero(self.low == self.high)]
+    def constant(self, names: Sequence[str] | None) -> list[str]:
+        label = lambda index: str(index) if names is None else f"{index} ({names[index]})"
+        return [label(index) for index in np.flatnonzero(self.low == self.high)]
 
     def table(self, names: Sequence[str] | None) -> list[str]:
         std = np.sqrt(self.squared_deviations / self.count)

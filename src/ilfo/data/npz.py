@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ilfo.common.printable import brief
-from ilfo.data.statements import EVERY, NAMES, OBSERVED, check_statements
+from ilfo.data.statements import CLIPS, EVERY, NAMES, OBSERVED, SECONDS, are_clips, check_statements
 from ilfo.data.trajectory import (
     Trajectory,
     checked,
@@ -115,12 +115,12 @@ class Shard:
         arrays = _read_members(path, small, needed=(*_NEEDED, "actions") if actions else _NEEDED)
         try:
             _check_format(arrays.get("format"))
-            lengths = _valid_lengths(arrays["lengths"])
-            terminal = terminal_flags(arrays["terminal"], len(lengths))
-            returns = valid_returns(arrays.get("returns"), len(lengths))
             metadata = decode_metadata(str(arrays.get("metadata", "{}")))
             encode_metadata(metadata)  # json.loads accepts NaN, json.dumps is strict here
             check_statements(metadata)
+            lengths = _valid_lengths(arrays["lengths"], 0 if are_clips(metadata) else 1)
+            terminal = terminal_flags(arrays["terminal"], len(lengths))
+            returns = valid_returns(arrays.get("returns"), len(lengths))
         except ValueError as error:
             raise DemonstrationError(f"{path}: {brief(error)}") from error
         return cls(path, actions, lengths, terminal, returns, metadata)
@@ -134,7 +134,8 @@ class Shard:
             labels: list[Any] = [None] * len(states)
             if self.has_actions:
                 labels = _split(arrays["actions"], self.lengths, "actions")
-            return list(checked(map(Trajectory, states, self.terminal, labels), dim))
+            raw = map(Trajectory, states, self.terminal, labels)
+            return list(checked(raw, dim, clips=are_clips(self.metadata)))
         except ValueError as error:
             raise DemonstrationError(f"{self.path}: {brief(error)}") from error
 
@@ -228,6 +229,16 @@ def shared_metadata(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
             f"the files of the folder have states that are {sorted(rates)} control steps apart; "
             "put each rate into a folder of its own"
         )
+    if len({metadata.get(SECONDS) for metadata in parts}) > 1:
+        raise DemonstrationError(
+            "the files of the folder say different times between two states; put each rate into a "
+            "folder of its own"
+        )
+    if len({are_clips(metadata) for metadata in parts}) > 1:
+        raise DemonstrationError(
+            f"some files of the folder hold clips ({CLIPS}), others whole episodes; put each kind "
+            "into a folder of its own"
+        )
     for entry in (OBSERVED, NAMES):
         if any(other.get(entry) != first.get(entry) for other in others):
             raise DemonstrationError(
@@ -314,15 +325,17 @@ def _check_format(version: np.ndarray | None) -> None:
         raise ValueError(f"format is {version}, but this version of ilfo reads {FORMAT}")
 
 
-def _valid_lengths(lengths: np.ndarray) -> np.ndarray:
+def _valid_lengths(lengths: np.ndarray, least: int) -> np.ndarray:
     if lengths.ndim != 1 or lengths.dtype.kind != "i" or not len(lengths):
         raise ValueError(
             f"lengths have dtype {lengths.dtype} and shape {lengths.shape}, "
             "expected one integer per trajectory and at least one trajectory"
         )
-    if lengths.min() < 1:
+    if lengths.min() < least:
         index = int(np.argmin(lengths))
-        raise ValueError(f"trajectory {index}: its length is {lengths[index]}, expected 1 or more")
+        raise ValueError(
+            f"trajectory {index}: its length is {lengths[index]}, expected {least} or more"
+        )
     return lengths.astype(np.int64, copy=False)
 
 

@@ -31,6 +31,7 @@ def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
     states = sample(demonstrations, SAMPLE, np.random.default_rng(0)).pairs[:, 1]
     first = [trajectory.states for trajectory in itertools.islice(demonstrations, TRAJECTORIES)]
     shown = min(demonstrations.dim, DIMENSIONS)
+    names = demonstrations.names or [f"state {place}" for place in range(demonstrations.dim)]
     rows = -(-shown // COLUMNS)
     figure, axes = pyplot.subplots(
         rows, 2 * COLUMNS, figsize=(5 * COLUMNS, 1.8 * rows), layout="constrained", squeeze=False
@@ -40,7 +41,7 @@ def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
     for dimension in range(shown):
         histogram, curves = axes.ravel()[2 * dimension : 2 * dimension + 2]
         histogram.hist(states[:, dimension], bins=40)
-        histogram.set(title=f"state {dimension}", yticks=[])
+        histogram.set(title=names[dimension], yticks=[])
         for trajectory in first:
             curves.plot(trajectory[:, dimension], linewidth=0.8)
         curves.set(xlabel="step")

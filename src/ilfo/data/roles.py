@@ -10,7 +10,9 @@ from typing import Any
 
 from ilfo.data.columns import EPISODE
 
-STEP, TERMINAL, ACTION, REWARD = "step", "terminal", "action", "reward"
+STEP, TIME, TERMINAL, ACTION, REWARD = "step", "time", "terminal", "action", "reward"
+TIMES = (TIME, "timestamp")
+"""Names, in any case, of a column that says when a state was recorded; `time` is in seconds."""
 _NO_STATES = frozenset(
     [
         "episode",
@@ -54,6 +56,7 @@ class Roles:
     episode: str | None
     """None: the whole table is one episode."""
     step: str | None
+    time: str | None
     terminal: str | None
     reward: str | None
     states: tuple[str, ...]
@@ -63,7 +66,7 @@ class Roles:
     @property
     def names(self) -> list[str]:
         """All columns that have to be read."""
-        single = [self.episode, self.step, self.terminal, self.reward]
+        single = [self.episode, self.step, self.time, self.terminal, self.reward]
         return [name for name in single if name is not None] + [*self.states, *self.actions]
 
 
@@ -89,7 +92,8 @@ def roles_of(
     held = lambda name: name if name in names else None
     told = _column(names, episode), _terminal(names, terminal)
     labels = told[0] or held(EPISODE)
-    reserved = (labels, held(STEP), told[1], held(REWARD))
+    times = (name for name in names if name.lower() in TIMES and name not in (states or ()))
+    reserved = (labels, held(STEP), next(times, None), told[1], held(REWARD))
     possible = [name for name in names if name not in reserved and not is_action(name)]
     acts = tuple(name for name in names if is_action(name)) if actions else ()
     if actions and not acts:
@@ -145,6 +149,6 @@ def _check_plausible(names: list[str], possible: list[str]) -> None:
     if odd:
         raise ValueError(
             f"column {odd[0]!r} does not look like a dimension of the state; drop it, rename "
-            f"it to {EPISODE}, {STEP}, {TERMINAL}, {REWARD} or {ACTION}... if it is one of these "
-            f"(--episode and --terminal name a column, too), or {LISTED}"
+            f"it to {EPISODE}, {STEP}, {TIME}, {TERMINAL}, {REWARD} or {ACTION}... if it is one of "
+            f"these (--episode and --terminal name a column, too), or {LISTED}"
         )

@@ -14,21 +14,33 @@ from ilfo.data.trajectory import Trajectory
 
 SAMPLE = 20_000
 """Demonstrated steps kept for scales, bandwidth and start states."""
+MOST_NUMBERS = 2**23
+"""Numbers that their states may have; above 209 dimensions fewer steps are kept."""
 
 
 def sample(
     trajectories: Iterable[Trajectory], size: int, generator: np.random.Generator
 ) -> DemonstratedSteps:
-    """A uniform sample of `size` steps, or all steps if there are fewer.
+    """A uniform sample of `size` steps, or of as many as have `MOST_NUMBERS`, or all steps if there
+    are fewer.
 
     Every step gets a random rank, and the steps with the smallest ranks are kept. This takes one
     pass and needs no total count. The sample is in the order of the ranks, as NumPy arrays; its
     actions are in the environment's units.
     """
-    smallest = _Smallest(size)
+    smallest = None
     for number, trajectory in enumerate(trajectories):
+        if len(trajectory.states) < 2:
+            continue  # a clip of one state has no step
         new = _columns(trajectory, number)
+        if smallest is None:
+            smallest = _Smallest(min(size, max(1, MOST_NUMBERS // new[0][0].size)))
         smallest.add(generator.random(len(new[0])), new)
+    if smallest is None:
+        raise ValueError(
+            "all demonstrations are clips of one state, so there is no step to learn from; record "
+            "longer ones"
+        )
     return DemonstratedSteps(*smallest.columns())
 
 
@@ -59,7 +71,6 @@ class _Smallest:
 
     def columns(self) -> list[Any]:
         """The kept rows, in the order of their ranks."""
-        assert self._waiting, "demonstrations are never empty"
         self._sort()
         return self._waiting[0][1]
 

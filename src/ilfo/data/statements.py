@@ -1,5 +1,5 @@
 """What recordings say of themselves in their metadata: their rate, which part of the state they
-hold, what its dimensions are called, and returns to compare with."""
+hold, what its dimensions are called, whether they are clips, and returns to compare with."""
 
 import math
 from collections.abc import Mapping
@@ -7,10 +7,15 @@ from typing import Any
 
 EVERY = "states_every"
 """Control steps between two states; recordings without this entry are at the control rate."""
+SECONDS = "states_seconds"
+"""Seconds between two states; with the environment's own time step they become control steps."""
 OBSERVED = "observed"
 """Numbers of the state's dimensions that they hold; recordings without this entry hold all."""
 NAMES = "names"
 """Names of the dimensions that they hold; recordings without this entry have none."""
+CLIPS, CLIP_STATES = "clips", "clip_states"
+"""Whether trajectories are clips, which begin anywhere, not at a reset; and how long clips are that
+were cut here. Recordings without these entries are of whole episodes, from their resets on."""
 EXPERT_RETURN, RANDOM_RETURN = "expert_return", "random_return"
 """Mean returns of the expert and of a random policy; scores are computed from them."""
 
@@ -18,7 +23,9 @@ EXPERT_RETURN, RANDOM_RETURN = "expert_return", "random_return"
 def check_statements(metadata: Mapping[str, Any]) -> None:
     """Raise ValueError if an entry that is used later is not what it must be."""
     valid_rate(metadata.get(EVERY, 1))
+    valid_seconds(metadata.get(SECONDS))
     valid_dimensions(metadata.get(OBSERVED))
+    are_clips(metadata)
     for name in (EXPERT_RETURN, RANDOM_RETURN):
         valid_return(name, metadata.get(name))
 
@@ -45,6 +52,22 @@ def valid_rate(every: Any) -> int:
             f"{EVERY} is {every!r}, but must be a whole number of control steps, at least 1"
         )
     return every
+
+
+def valid_seconds(seconds: Any) -> float | None:
+    """The seconds between two states, or ValueError; None if they are not known."""
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and 0 < seconds < math.inf):
+        raise ValueError(f"{SECONDS} is {seconds!r}, but must be a number of seconds above 0")
+    return seconds
+
+
+def are_clips(metadata: Mapping[str, Any]) -> bool:
+    """Whether trajectories may begin anywhere, or ValueError."""
+    clips = metadata.get(CLIPS, CLIP_STATES in metadata)
+    if not isinstance(clips, bool):
+        raise ValueError(f"{CLIPS} is {clips!r}, but must be true or false")
+    return clips
 
 
 def valid_dimensions(observed: Any) -> tuple[int, ...] | None:

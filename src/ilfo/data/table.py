@@ -5,6 +5,8 @@ Each row is one state, so an episode of T transitions has T+1 rows. The columns 
     episode    a number or a name; the rows of an episode are consecutive and in order of time;
                without this column the table is one episode
     step       optional, increases by one from row to row; used to detect missing rows
+    time       optional, seconds; increases evenly within an episode and tells the rate; a column
+               timestamp only has to increase
     terminal   true in the last row of an episode that ended in a terminal state, else false
     action*    optional, the action taken in the row's state; may be empty in the last row
     reward     optional; may be empty in an episode's first or last row; the return is the sum
@@ -28,12 +30,14 @@ from numpy.typing import ArrayLike
 from ilfo.common.printable import brief
 from ilfo.data.columns import Column, CsvColumns, MemoryColumns, ParquetColumns
 from ilfo.data.npz import DemonstrationError, decode_metadata, naming_large, require_file
-from ilfo.data.roles import ACTION, LISTED, roles_of
-from ilfo.data.statements import NAMES, OBSERVED
+from ilfo.data.roles import ACTION, LISTED, TIME, roles_of
+from ilfo.data.statements import NAMES, OBSERVED, SECONDS
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
 from ilfo.data.unpacking import UnpackedSizeError
 
 SUFFIXES = (".csv", ".parquet")
+NEARLY = 0.01
+"""By how much of it a time between two rows may differ from the usual one."""
 
 Table = str | os.PathLike[str] | Mapping[str, ArrayLike]
 
@@ -93,6 +97,8 @@ def _read(source, *, states, terminal, episode, actions) -> Recorded:
     episodes = _episodes(labels)
     if roles.step is not None:
         _check_steps(roles.step, _numeric(roles.step, columns[roles.step]), episodes)
+    if roles.time is not None:
+        _check_times(roles.time, _numeric(roles.time, columns[roles.time]), episodes)
     for name in roles.states:
         _check_complete(name, _numeric(name, columns[name]), episodes)
     given = terminal
@@ -109,7 +115,10 @@ def _read(source, *, states, terminal, episode, actions) -> Recorded:
         taken = _actions(columns, roles.actions, episodes)
     raw = map(Trajectory, [block[rows] for rows in episodes], flags, taken)
     metadata = _metadata(decode_metadata(source.metadata), roles.states, states is not None)
-    return list(checked(raw)), valid_returns(returns, len(episodes)), metadata
+    trajectories = list(checked(raw))
+    if roles.time is not None and roles.time.lower() == TIME:
+        metadata |= _interval(roles.time, columns[roles.time], episodes)
+    return trajectories, valid_returns(returns, len(episodes)), metadata
 
 
 def _metadata(stored: dict[str, Any], names: Sequence[str], chosen: bool) -> dict[str, Any]:
@@ -162,6 +171,35 @@ def _check_steps(name: str, column: Column, episodes: list[slice]) -> None:
             raise ValueError(
                 f"trajectory {index}: {name} goes from {before:g} to {after:g}, expected one more; "
                 "sort the rows, and split an episode where rows are missing"
+            )
+
+
+def _interval(name: str, column: Column, episodes: list[slice]) -> dict[str, float]:
+    """The seconds between two rows, as an entry of the metadata."""
+    steps = [np.diff(column[rows].values.astype(np.float64)) for rows in episodes]
+    usual = float(np.median(np.concatenate(steps)))
+    for index, differences in enumerate(steps):
+        uneven = np.abs(differences - usual) > NEARLY * usual
+        if uneven.any():
+            step = int(np.argmax(uneven))
+            raise ValueError(
+                f"trajectory {index}: {name} is not even, as elsewhere {usual:g} s, after step "
+                f"{step} ({differences[step]:g} s); split an episode where rows are missing, or "
+                "resample"
+            )
+    return {SECONDS: usual}
+
+
+def _check_times(name: str, column: Column, episodes: list[slice]) -> None:
+    _check_complete(name, column, episodes)
+    for index, rows in enumerate(episodes):
+        times = column[rows].values.astype(np.float64)
+        wrong = np.flatnonzero(np.diff(times) <= 0)
+        if len(wrong):
+            before, after = times[wrong[0]], times[wrong[0] + 1]
+            raise ValueError(
+                f"trajectory {index}: {name} goes from {before:g} to {after:g}, expected it to "
+                "rise; sort the rows, or give the rows after it another episode"
             )
 
 

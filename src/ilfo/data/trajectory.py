@@ -25,15 +25,18 @@ class Trajectory:
     """(T, ...), for methods that need actions."""
 
 
-def checked(trajectories: Iterable[Trajectory], dim: int | None = None) -> Iterator[Trajectory]:
+def checked(
+    trajectories: Iterable[Trajectory], dim: int | None = None, *, clips: bool = False
+) -> Iterator[Trajectory]:
     """The trajectories as read-only float32.
 
-    Raises ValueError at the first one that is not valid or has another state dimension.
+    Raises ValueError at the first one that is not valid or has another state dimension. Only clips
+    may have a single state.
     """
     index = -1
     for index, raw in enumerate(trajectories):
         try:
-            trajectory = _valid_trajectory(raw)
+            trajectory = _valid_trajectory(raw, clips)
             own_dim = trajectory.states.shape[1]
             if dim not in (None, own_dim):
                 raise ValueError(f"states have dimension {own_dim}, but those before it {dim}")
@@ -45,17 +48,17 @@ def checked(trajectories: Iterable[Trajectory], dim: int | None = None) -> Itera
         raise ValueError("there are no trajectories; expected at least one")
 
 
-def _valid_trajectory(raw: Trajectory) -> Trajectory:
+def _valid_trajectory(raw: Trajectory, clips: bool) -> Trajectory:
     if not isinstance(raw, Trajectory):
         raise ValueError(f"is a {type(raw).__name__}; wrap it as Trajectory(states, terminal=...)")
     if not isinstance(raw.terminal, (bool, np.bool_)):
         raise ValueError(f"terminal is {raw.terminal!r}, expected True or False")
-    states = _valid_states(np.asarray(raw.states))
+    states = _valid_states(np.asarray(raw.states), clips)
     actions = None if raw.actions is None else _valid_actions(raw.actions, len(states) - 1)
     return Trajectory(states, bool(raw.terminal), actions)
 
 
-def _valid_states(states: np.ndarray) -> np.ndarray:
+def _valid_states(states: np.ndarray, clips: bool) -> np.ndarray:
     if states.ndim != 2:
         raise ValueError(
             f"states have shape {states.shape}, expected (T+1, S); "
@@ -63,8 +66,10 @@ def _valid_states(states: np.ndarray) -> np.ndarray:
         )
     if states.dtype.kind not in "biuf":
         raise ValueError(f"states have dtype {states.dtype}, expected real numbers")
-    if len(states) < 2 or states.shape[1] < 1:
-        raise ValueError(f"states have shape {states.shape}, expected two states or more, S >= 1")
+    if len(states) < (1 if clips else 2) or states.shape[1] < 1:
+        least = "one state or more" if clips else "two states or more"
+        hint = "; only clips may have one (metadata: clips)" if len(states) == 1 else ""
+        raise ValueError(f"states have shape {states.shape}, expected {least}, S >= 1{hint}")
     with np.errstate(over="ignore"):  # overflow is reported below
         single = states.astype(np.float32, copy=states.flags.writeable)
     bad = np.argwhere(~np.isfinite(single))

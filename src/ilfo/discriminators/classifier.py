@@ -13,12 +13,13 @@ As in MobILE, the learner and the expert spend the time after termination in the
 to the horizon, so that the sign of the cost does not by itself reward early termination.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ilfo.common import fitting as training
 from ilfo.common.networks import MLP, Linear, mlp
@@ -108,7 +109,7 @@ class Classifier(eqx.Module):
         """Continue training on the learner's and the expert's steps; returns state and log."""
         draw_key, mix_key, fit_key = jax.random.split(key, 3)
         count = learner.steps.shape[0]
-        drawn = _draw(expert.weight, count, key=draw_key)
+        drawn = draw_weighted(expert.weight, (count,), key=draw_key)
         between = jax.random.uniform(mix_key, (count,))
         rows = (learner.steps, learner.weight, expert.steps[drawn], between)
         absorbed = (self._share(learner), self._share(expert))
@@ -158,9 +159,16 @@ class Classifier(eqx.Module):
         if self.regularisation != "gradient":
             return loss
         mixed = between[:, None] * learners + (1 - between[:, None]) * experts
-        slopes = jax.vmap(jax.grad(fitted))(mixed)
-        lengths = jnp.sqrt((slopes**2).sum(-1) + 1e-12)
-        return loss + self.penalty * ((lengths - 1) ** 2).mean()
+        return loss + self.penalty * gradient_penalty(fitted, mixed)
+
+
+def gradient_penalty(
+    logit: Callable[[Float[Array, " I"]], Float[Array, ""]], points: Float[Array, "n I"]
+) -> Float[Array, ""]:
+    """Mean of (‖∇ℓ‖ - 1)² at these points."""
+    slopes = jax.vmap(jax.grad(logit))(points)
+    lengths = jnp.sqrt((slopes**2).sum(-1) + 1e-12)
+    return ((lengths - 1) ** 2).mean()
 
 
 def largest_singular_value(matrix: Float[Array, "n m"]) -> Float[Array, ""]:
@@ -178,10 +186,12 @@ def largest_singular_value(matrix: Float[Array, "n m"]) -> Float[Array, ""]:
     return left @ matrix @ right
 
 
-def _draw(weight: Float[Array, " n"], count: int, *, key: Array) -> Array:
-    """`count` random indices, with probabilities proportional to `weight`."""
+def draw_weighted(
+    weight: Float[Array, " n"], shape: tuple[int, ...], *, key: Array
+) -> Int[Array, "*shape"]:
+    """Random indices, with probabilities proportional to `weight`."""
     edges = jnp.cumsum(weight)
-    drawn = jax.random.uniform(key, (count,)) * edges[-1]
+    drawn = jax.random.uniform(key, shape) * edges[-1]
     return jnp.clip(jnp.searchsorted(edges, drawn, side="right"), 0, weight.shape[0] - 1)
 
 

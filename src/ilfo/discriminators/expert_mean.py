@@ -45,6 +45,8 @@ def mean_features(
 def _rows(trajectories: Iterable[Trajectory], horizon: int) -> Iterator[list[np.ndarray]]:
     """Per trajectory, up to the horizon: states, next states, terminal flags, elapsed steps."""
     for trajectory in trajectories:
+        if len(trajectory.states) < 2:
+            continue  # a clip of one state has no step
         before, after = trajectory.states[:-1][:horizon], trajectory.states[1:][:horizon]
         terminal = np.zeros(len(before), bool)
         terminal[-1] = trajectory.terminal and len(trajectory.states) - 1 <= horizon

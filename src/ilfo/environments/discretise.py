@@ -3,7 +3,6 @@
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -53,8 +52,31 @@ class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
         return self.points[action]
 
 
-def make_reacher(bins: int = 5, **rendering: Any) -> gym.Env:
-    """Gymnasium's Reacher-v5 with `bins` discrete torques per joint."""
-    from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
+class Levels(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
+    """Replaces each dimension of a bounded Box of actions by evenly spaced levels of its own, so
+    that actions are vectors of discrete ones. The ends of the Box are levels.
 
-    return Discretise(ReacherEnv(**rendering), bins)
+    **Arguments**
+
+    - `env`: an environment with a bounded Box of actions.
+    - `bins`: levels per dimension, at least 2.
+    """
+
+    def __init__(self, env: gym.Env, bins: int):
+        gym.utils.RecordConstructorArgs.__init__(self, bins=bins)
+        super().__init__(env)
+        box = env.action_space
+        if not isinstance(box, gym.spaces.Box) or not box.is_bounded():
+            raise ValueError(f"action space is {box}, but only a bounded Box can have levels")
+        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
+            raise ValueError(f"bins is {bins!r}, but must be a whole number of levels, at least 2")
+        self.levels = np.linspace(box.low, box.high, bins, dtype=box.dtype)
+        """Of each dimension, (bins, ...)."""
+        self.action_space = gym.spaces.MultiDiscrete(np.full(box.shape, bins))
+
+    def action(self, action: np.ndarray) -> np.ndarray:
+        """The Box action of a vector of levels."""
+        numbers = np.asarray(action)
+        if not self.action_space.contains(numbers):
+            raise ValueError(f"the action is {action!r}, but must be one of {self.action_space}")
+        return np.take_along_axis(self.levels, numbers[None], 0)[0]

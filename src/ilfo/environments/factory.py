@@ -1,7 +1,8 @@
 """Making copies of any Gymnasium environment, one for each parallel stream."""
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -10,12 +11,14 @@ import gymnasium as gym
 
 from ilfo.common.flattening import is_composite, names
 from ilfo.common.importing import FILE, import_named
+from ilfo.common.parsing import plain_value
 
 Environment: TypeAlias = str | gym.Env | Callable[[], gym.Env]
 """A registered id, an environment made by `gymnasium.make`, or a function that makes one.
 
 An id may say where it comes from: `package:Id` and `file.py:Id` import that first. Both also name a
-class or a function that makes an environment: `file.py:MyEnv`.
+class or a function that makes an environment: `file.py:MyEnv`. Options of the environment follow a
+name after commas: `ilfo/Hopper-v0,mass=1.3,motors=0.8`.
 """
 
 
@@ -27,7 +30,7 @@ class Factory:
     """Makes one copy. Keyword arguments are passed to the environment, e.g.
     `render_mode="rgb_array"`."""
     name: str
-    """The id, or the class name if it is not registered."""
+    """The id, or the class name if it is not registered; with the options that were given."""
     horizon: int
     """Time limit of an episode, in steps."""
     observation_space: gym.Space
@@ -55,12 +58,15 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
     """
     if horizon is not None and (isinstance(horizon, bool) or horizon < 1):
         raise ValueError(f"horizon is {horizon}, but must be a positive number of steps")
+    options: dict[str, Any] = {}
     if isinstance(environment, str):
-        environment = _named(environment)
-    make = _flattening(_maker(environment, horizon))
+        name, options = split_options(environment)
+        environment = _named(name)
+    make = _flattening(_with_options(_maker(environment, horizon), options))
     sample = make()
     own = time_limit(sample)
     name = sample.spec.id if sample.spec else type(sample.unwrapped).__name__
+    name = with_options(name, [f"{option}={value}" for option, value in options.items()])
     limit = horizon or own
     if limit is None:
         raise ValueError(
@@ -71,6 +77,47 @@ def factory(environment: Environment, horizon: int | None = None) -> Factory:
     flattened = flattened_space(sample)
     sample.close()
     return Factory(make, name, limit, *spaces, None if flattened is None else names(flattened))
+
+
+def with_options(name: str, options: Sequence[str]) -> str:
+    """The name of an environment with these options, each NAME=VALUE."""
+    for option in options:
+        if set(option) & {",", ":"}:
+            raise ValueError(f"{option!r} is no option of an environment; use neither ',' nor ':'")
+    named = ",".join([name, *options])
+    split_options(named)
+    return named
+
+
+def split_options(name: str) -> tuple[str, dict[str, Any]]:
+    """A name without its options, and these."""
+    module, colon, entry = name.rpartition(":")
+    entry, *given = entry.split(",")
+    options: dict[str, Any] = {}
+    for text in given:
+        option, equals, value = text.partition("=")
+        if not option.isidentifier() or not equals or not value:
+            raise ValueError(
+                f"{text!r} is no option of an environment; expected NAME=VALUE, e.g. mass=1.3"
+            )
+        if option in options:
+            raise ValueError(f"the option {option} of the environment is given twice")
+        options[option] = plain_value(value)
+    return f"{module}{colon}{entry}", options
+
+
+def _with_options(make: Callable[..., gym.Env], options: dict[str, Any]) -> Callable[..., gym.Env]:
+    if not options:
+        return make
+
+    def made(**kwargs: Any) -> gym.Env:
+        try:
+            return make(**options, **kwargs)
+        except (TypeError, ValueError) as error:
+            listed = ", ".join(f"{option}={value}" for option, value in options.items())
+            raise ValueError(f"the environment cannot be made with {listed}: {error}") from error
+
+    return made
 
 
 class Flattened(gym.wrappers.FlattenObservation):
@@ -159,11 +206,27 @@ def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.E
             spec, max_episode_steps=horizon, disable_env_checker=True, **kwargs
         )
     if callable(environment):
-        return lambda **kwargs: _limited(environment(**kwargs), horizon)
+        return lambda **kwargs: _limited(_called(environment, kwargs), horizon)
     raise ValueError(
         f"environment is {environment!r}, but must be an id, a gymnasium.Env or a "
         "function that makes one"
     )
+
+
+def _called(make: Callable[..., gym.Env], kwargs: dict[str, Any]) -> gym.Env:
+    """What a class or a function makes, or an error if it takes no such arguments."""
+    try:
+        inspect.signature(make).bind(**kwargs)
+    except TypeError as error:
+        name = getattr(make, "__name__", repr(make))
+        given = ", ".join(f"{key}={value!r}" for key, value in kwargs.items())
+        raise ValueError(
+            f"{name} cannot be called with ({given}): {error}; let it take these arguments, as "
+            "environments of Gymnasium do"
+        ) from error
+    except ValueError:  # some builtins have no signature
+        pass
+    return make(**kwargs)
 
 
 def _limited(environment: gym.Env, horizon: int | None) -> gym.Env:

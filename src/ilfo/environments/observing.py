@@ -37,11 +37,22 @@ def steps_per_frame(rate: str, environment: gym.Env) -> int:
             "this environment does not say how long a control step takes; say how many of them lie "
             "between two recorded states: --every"
         )
-    steps = 1 / (float(match[1]) * seconds)
+    return _whole(1 / (float(match[1]) * seconds), seconds, f"{match[1]} Hz")
+
+
+def steps_between(apart: float, environment: gym.Env) -> int | None:
+    """Control steps in so many seconds; None if the environment does not say how long one takes."""
+    seconds = control_step(environment)
+    if seconds is None:
+        return None
+    return _whole(apart / seconds, seconds, f"{1 / apart:.4g} Hz")
+
+
+def _whole(steps: float, seconds: float, rate: str) -> int:
     if round(steps) < 1 or abs(steps - round(steps)) > NEARLY * steps:
         raise ValueError(
-            f"at {match[1]} Hz, {steps:.3g} control steps of {seconds:g} s lie between two frames, "
-            "but it must be a whole number; record or resample at a rate that divides "
+            f"at {rate}, {steps:.3g} control steps of {seconds:g} s lie between two frames, but it "
+            "must be a whole number; record or resample at a rate that divides "
             f"{1 / seconds:g} Hz"
         )
     return round(steps)

@@ -79,15 +79,19 @@ def register_all() -> None:
     """Idempotent; nothing is imported before an environment is made."""
     _register("CartPole-v1", "gymnasium.envs.classic_control.cartpole:CartPoleEnv", 500)
     _register("StochasticCartPole-v0", f"{HERE}.cartpole:StochasticCartPole", 200)
-    _register("Reacher-v0", f"{HERE}.discretise:make_reacher", 50)
-    _register("Swimmer-v0", f"{HERE}.locomotion:Swimmer", 400)
-    _register("Hopper-v0", f"{HERE}.locomotion:Hopper", 400)
-    _register("Walker2d-v0", f"{HERE}.locomotion:Walker2d", 400)
+    _register("Reacher-v0", f"{HERE}.variants:make_reacher", 50)
+    _register("Swimmer-v0", f"{HERE}.variants:make_swimmer", 400)
+    _register("Hopper-v0", f"{HERE}.variants:make_hopper", 400)
+    _register("Walker2d-v0", f"{HERE}.variants:make_walker2d", 400)
+    for size in (10, 20, 40):
+        _register(f"DeepSea{size}-v0", f"{HERE}.deep_sea:DeepSea", size, size=size)
+    _register("CombinationLock-v0", f"{HERE}.lock:CombinationLock", 8)
+    _register("DecoyMaze-v0", f"{HERE}.maze:DecoyMaze", 100)
 
 
-def _register(name: str, entry_point: str, horizon: int) -> None:
+def _register(name: str, entry_point: str, horizon: int, **arguments: Any) -> None:
     if f"ilfo/{name}" not in gym.registry:
-        gym.register(f"ilfo/{name}", entry_point, max_episode_steps=horizon)
+        gym.register(f"ilfo/{name}", entry_point, max_episode_steps=horizon, kwargs=arguments)
 
 
 register_all()

@@ -20,6 +20,9 @@ class Cell:
     """Makes the demonstrations if the task has no bundled ones; always returns the same."""
     measure: Callable[[np.ndarray], float] | None = None
     """An additional metric, a function of an episode's states (n, S); smaller is better."""
+    visits: tuple[tuple[float, float, int], ...] | None = None
+    """Low, high and number of bins along the first dimensions of the state: the result also says
+    how often each bin was visited in training, as far as the replay buffer holds it."""
     every: int = 1
     """The return is evaluated every `every` iterations."""
     home: str | None = None

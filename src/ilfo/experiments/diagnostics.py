@@ -40,10 +40,15 @@ def part_rows(sweep: str, cells: Sequence[Cell], results: Path) -> list[tuple[st
     return rows
 
 
+def late(records: Sequence[dict[str, Any]], name: str) -> list[float]:
+    """The values of a metric in the last part of training; none if the method does not log it."""
+    rows = [row.get(name) for record in records for row in record["curve"][-_quarter(record) :]]
+    return [value for value in rows if value is not None]
+
+
 def _late_mean(records: Sequence[dict[str, Any]], name: str) -> str:
     """A dash if the method does not log this metric."""
-    late = [row.get(name) for record in records for row in record["curve"][-_quarter(record) :]]
-    known = [value for value in late if value is not None]
+    known = late(records, name)
     return f"{np.mean(known):.2g}" if known else "-"
 
 

@@ -1,35 +1,40 @@
-"""Plots of a sweep: learning curves, their running maxima, and a bar per cell."""
+"""Plots of a sweep: learning curves over environment steps and over seconds, their running maxima,
+and a bar per cell."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ilfo.common.optional import needed_from
-from ilfo.common.statistics import interval, on_grid
+from ilfo.common.statistics import interval
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import best_by_reward, read_results, score_curve
+from ilfo.experiments.lines import Line, greedy_line, running_line
+from ilfo.experiments.results import read_results
 
 PANELS = 3
 """Number of panels in a row."""
-BAND = 500
-"""Bootstrap samples per point of a curve."""
-FEW = 3
-"""Seeds below which no interval is drawn."""
+STEPS = "environment steps (thousands)"
 DEFAULT = "default"
 """Label of the cell that has the task's own name."""
 
 
 def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> list[Path]:
-    """Write three PNG files to the directory `out` and return their paths; overwrites nothing."""
+    """Write four PNG files to the directory `out` and return their paths; overwrites nothing."""
     groups = _by_task(sweep, cells, results)
     if not groups:
         raise ValueError(
             f"{results / sweep} holds no results of these cells yet; run them with "
             f"`ilfo bench run {sweep}`"
         )
-    paths = [out / f"{sweep}-{name}.png" for name in ("curves", "running-max", "bars")]
+    pictures = {
+        "curves": _draw_curves,
+        "running-max": _draw_running,
+        "bars": _draw_bars,
+        "seconds": _draw_seconds,
+    }
+    paths = [out / f"{sweep}-{name}.png" for name in pictures]
     for path in paths:
         if path.exists():
             raise FileExistsError(f"{path} exists already; choose another directory")
@@ -39,7 +44,7 @@ def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> l
         matplotlib.use("Agg")
         from matplotlib import pyplot
     out.mkdir(parents=True, exist_ok=True)
-    for path, draw in zip(paths, (_draw_curves, _draw_running, _draw_bars), strict=True):
+    for path, draw in zip(paths, pictures.values(), strict=True):
         rows = -(-len(groups) // PANELS)
         figure, axes = pyplot.subplots(
             rows,
@@ -94,42 +99,42 @@ def _add_legend(figure: Any) -> None:
 
 
 def _draw_curves(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
-    _draw_lines(
-        axis, by_cell, lambda scores: scores, lambda record: record["result"]["greedy_score"]
-    )
-    axis.set(xlabel="environment steps (thousands)", ylabel="greedy score")
+    _draw_lines(axis, {name: greedy_line(records) for name, records in by_cell.items()})
+    axis.set(xlabel=STEPS, ylabel="greedy score")
+
+
+def _draw_seconds(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
+    lines = {name: greedy_line(records, over="seconds") for name, records in by_cell.items()}
+    _draw_lines(axis, lines, unit=1)
+    axis.set(xlabel="seconds of training", ylabel="greedy score", xscale="log")
 
 
 def _draw_running(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:
-    _draw_lines(axis, by_cell, lambda scores: np.maximum.accumulate(scores, axis=1), best_by_reward)
-    axis.set(xlabel="environment steps (thousands)", ylabel="best greedy score so far")
+    _draw_lines(axis, {name: running_line(records) for name, records in by_cell.items()})
+    axis.set(xlabel=STEPS, ylabel="best greedy score so far")
 
 
-def _draw_lines(
-    axis: Any, by_cell: dict[str, list[dict[str, Any]]], transform: Any, level: Any
-) -> None:
-    """A curve with its interval per cell; a flat line at `level` for a method without online
-    samples."""
-    for name, records in by_cell.items():
-        curves = [curve for curve in map(score_curve, records) if len(curve)]
-        if not curves:
-            continue
-        band = {"alpha": 0.2, "linewidth": 0, "label": f"_band of {name}"}
-        if not any(curve[:, 0].any() for curve in curves):
-            levels = [level(record) for record in records if len(score_curve(record))]
-            axis.axhline(np.mean(levels), label=name)
-            if len(levels) >= FEW:
-                axis.axhspan(*interval(levels, draws=BAND), **band)
-            continue
-        samples, scores = on_grid(curves)
-        values = transform(scores)
-        thousands = samples / 1000
-        axis.plot(thousands, values.mean(0), label=name)
-        if len(curves) < FEW:
-            continue
-        bounds = [interval(column, draws=BAND) for column in values.T]
-        low, high = zip(*bounds, strict=True)
-        axis.fill_between(thousands, low, high, **band)
+def _draw_lines(axis: Any, lines: Mapping[str, Line | None], unit: float = 1000) -> None:
+    for name, line in lines.items():
+        if line is not None:
+            draw_line(axis, line, name, unit)
+
+
+def draw_line(axis: Any, line: Line, name: str, unit: float = 1000, **style: Any) -> None:
+    """A curve with its interval; a flat line for a method without online samples. The axis counts
+    in `unit` steps."""
+    band = {"alpha": 0.2, "linewidth": 0, "label": f"_band of {name}"}
+    if "color" in style:
+        band["color"] = style["color"]
+    if line.flat:
+        axis.axhline(line.mean[0], label=name, **style)
+        if line.low is not None and line.high is not None:
+            axis.axhspan(line.low[0], line.high[0], **band)
+        return
+    places = line.places / unit
+    axis.plot(places, line.mean, label=name, **style)
+    if line.low is not None:
+        axis.fill_between(places, line.low, line.high, **band)
 
 
 def _draw_bars(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:

@@ -72,14 +72,15 @@ def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
         yield where
 
 
-def score_curve(result: dict[str, Any], name: str = "greedy_return") -> np.ndarray:
-    """(n, 2): environment steps and score, at the iterations where the return was evaluated."""
+def score_curve(
+    result: dict[str, Any], name: str = "greedy_return", over: str = "online_samples"
+) -> np.ndarray:
+    """(n, 2): environment steps, or `seconds` of training, and score, at the iterations where the
+    return was evaluated."""
     summary = result["summary"]
     scale = (summary["expert_return"], summary["random_return"])
     points = [
-        (row["online_samples"], score(row[name], *scale))
-        for row in result["curve"]
-        if row[name] is not None
+        (row[over], score(row[name], *scale)) for row in result["curve"] if row[name] is not None
     ]
     return np.array(points, float).reshape(-1, 2)
 

@@ -96,6 +96,12 @@ def open_or_create(
     return run
 
 
+def rounds_left(run: RunDirectory, total_timesteps: int) -> int:
+    """Rounds that training will take until there are so many environment steps."""
+    taken = checkpoint.read_meta(run.checkpoint)["steps"] if run.checkpoint.exists() else 0
+    return max(-(-(total_timesteps - taken) // _plan(run).every), 0)
+
+
 def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
     """Whole rounds, until there are at least so many environment steps; every round is saved."""
     training = _training(run)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import action_space
+from ilfo.common.tally import Tally
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.statements import NAMES
 from ilfo.environments.factory import Factory, factory
@@ -83,15 +84,17 @@ def _trained(
 ) -> tuple[ExpertProgress, list[list[float]]]:
     """The first expert that is good enough, and the curve of samples and returns up to it."""
     curve: list[list[float]] = []
-    for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
-        console.print(f"samples {progress.samples}  return {progress.stochastic_return:.1f}")
-        curve.append([progress.samples, round(progress.stochastic_return, 2)])
-        if progress.stochastic_return >= task.expert_return and _confirmed(
-            task, env_factory, progress.policy, seed
-        ):
-            return progress, curve
-        if progress.samples >= plan.limit:
-            break
+    with Tally("samples", plan.limit, console, at_most=True) as tally:
+        for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
+            reached = f"return {progress.stochastic_return:.1f} of {task.expert_return:g}"
+            tally.done(reached, progress.samples - tally.finished)
+            curve.append([progress.samples, round(progress.stochastic_return, 2)])
+            if progress.stochastic_return >= task.expert_return and _confirmed(
+                task, env_factory, progress.policy, seed
+            ):
+                return progress, curve
+            if progress.samples >= plan.limit:
+                break
     best = max(value for _, value in curve)
     raise NoExpertError(
         f"no expert for {task.name} within {plan.limit} samples: the best return was "

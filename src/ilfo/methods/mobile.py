@@ -66,6 +66,9 @@ IMAGINED_STEPS, FEWEST_STREAMS, MOST_STREAMS = 6_400, 16, 128
 PASS_STEPS, PASS_HORIZONS, KEPT_PASSES = 6_400, 32, 3
 """Sizes that follow from the horizon where the settings leave them open: of imagination, of the
 passes of a fit, and of the replay buffer, which holds several of those."""
+MOST_NUMBERS = 2**22
+"""Numbers in the states of a pass, and in those imagined; above 327 dimensions there are fewer
+steps, but not fewer than the least numbers of horizons and streams."""
 KEEP = 0.5
 """How much the features of an iteration count in the pool, relative to those of the next."""
 LEAST_REACH = 1e-3
@@ -163,7 +166,8 @@ class MobILESettings(Settings):
         """The settings with what follows from the environment filled in."""
         horizon, streams = problem.horizon, self.imagined_streams
         if streams is None:
-            streams = min(max(IMAGINED_STEPS // horizon, FEWEST_STREAMS), MOST_STREAMS)
+            steps = min(IMAGINED_STEPS, _most_steps(problem))
+            streams = min(max(steps // horizon, FEWEST_STREAMS), MOST_STREAMS)
         return replace(
             self,
             imagined_streams=streams,
@@ -176,10 +180,15 @@ class MobILESettings(Settings):
         """A replay buffer of the right size."""
         size, per_pass = self.buffer_horizons, None
         if size is None:
-            horizons = max(PASS_STEPS // problem.horizon, PASS_HORIZONS)
+            steps = min(PASS_STEPS, _most_steps(problem))
+            horizons = max(steps // problem.horizon, PASS_HORIZONS)
             size, per_pass = KEPT_PASSES * horizons, horizons * problem.horizon
         transition = Transition.zeros(problem.state_dim, problem.actions)
         return Buffer.empty(transition, size * problem.horizon, ENDINGS, RESETS, per_pass)
+
+
+def _most_steps(problem: Problem) -> int:
+    return MOST_NUMBERS // (2 * problem.state_dim)
 
 
 def init(

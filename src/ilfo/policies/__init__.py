@@ -3,7 +3,8 @@
 `MLPPolicy` holds the hyper-parameters of a policy network; its `init` builds a `CategoricalMLP` for
 discrete actions, a `MultiCategoricalMLP` for vectors of them and a `GaussianMLP` for Box actions.
 `SquashedMLP` is the policy of SAC. `Cloning` fits a policy to pairs of states and actions by
-maximum likelihood. On the host, `HostPolicy` computes these classes in NumPy.
+maximum likelihood. On the host, `HostPolicy` computes these classes in NumPy, and
+policies of your own with their own code, compiled.
 """
 
 from ilfo.policies.base import (

@@ -2,7 +2,7 @@
 
 For one small batch per environment step, calling a compiled JAX function costs more than a step of
 CartPole; the same arithmetic in NumPy costs less. Several seeds act in one call: all parameters
-have a leading axis K.
+have a leading axis K. A policy of another class than the package's own is compiled after all.
 """
 
 import itertools
@@ -13,9 +13,13 @@ import jax
 import numpy as np
 
 from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.compiled import CompiledPolicy
 from ilfo.policies.latent import LatentPolicy
 from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
 from ilfo.policies.squashed import LOG_STD_MAX, LOG_STD_MIN, SquashedMLP
+
+MIRRORED = (CategoricalMLP, MultiCategoricalMLP, GaussianMLP, SquashedMLP, LatentPolicy)
+"""Classes whose arithmetic is repeated here."""
 
 
 class HostPolicy:
@@ -23,14 +27,13 @@ class HostPolicy:
 
     def __init__(self, policy: AbstractPolicy):
         self._latent: HostPolicy | None = None
+        self._other: CompiledPolicy | None = None
+        if type(policy) not in MIRRORED:  # a subclass may compute something else
+            self._other = CompiledPolicy(policy)
+            return
         if isinstance(policy, LatentPolicy):
             self._latent, policy = HostPolicy(policy.latent), policy.remap
-        known = CategoricalMLP | MultiCategoricalMLP | GaussianMLP | SquashedMLP
-        if not isinstance(policy, known):
-            raise TypeError(
-                f"cannot act with a policy of class {type(policy).__name__}: expected "
-                "CategoricalMLP, MultiCategoricalMLP, GaussianMLP, SquashedMLP or LatentPolicy"
-            )
+        assert isinstance(policy, CategoricalMLP | MultiCategoricalMLP | GaussianMLP | SquashedMLP)
         self._discrete = isinstance(policy, CategoricalMLP | MultiCategoricalMLP)
         self._counts = policy.counts if isinstance(policy, MultiCategoricalMLP) else None
         self._squashed = isinstance(policy, SquashedMLP)
@@ -64,6 +67,8 @@ class HostPolicy:
 
     def mode(self, states: np.ndarray) -> np.ndarray:
         """The most likely action for each state."""
+        if self._other is not None:
+            return self._other.mode(states)
         out = self.outputs(states)
         if self._squashed:
             return np.tanh(np.split(out, 2, axis=-1)[0])
@@ -71,6 +76,8 @@ class HostPolicy:
 
     def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Random actions; `noise` comes from `draw_noise`, one row per state."""
+        if self._other is not None:
+            return self._other.sample(states, noise)
         out = self.outputs(states)
         if self._squashed:
             mean, log_std = np.split(out, 2, axis=-1)
@@ -87,6 +94,8 @@ class HostPolicy:
 
     def draw_noise(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Gumbel noise for discrete actions, normal noise for continuous ones; (*shape, ·)."""
+        if self._other is not None:
+            return self._other.draw_noise(generator, shape)
         outputs = self._biases[-1].shape[-1]
         full = (*shape, outputs // 2 if self._squashed else outputs)
         if self._discrete:

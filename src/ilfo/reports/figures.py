@@ -1,13 +1,14 @@
 """The figures of reports, as SVG or in files; they need the extra `report`."""
 
 import io
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ilfo.agents.examination import Sight
+from ilfo.agents.sight import Sight
 from ilfo.common.optional import needed_from
 from ilfo.common.statistics import interval, on_grid
 from ilfo.reports.groups import Group
@@ -19,12 +20,14 @@ BAND = 500
 """Bootstrap samples per point of a curve."""
 DIMENSIONS, COLUMNS, BINS = 24, 4, 40
 """Histograms at most, in a row, and bins of each."""
+LABEL = 40
+"""Characters in a line of a legend."""
 EXPERT, LEARNER, RANDOM = "0.35", "C3", "C0"
 
 
 def comparison_figure(groups: Sequence[Group]) -> Any:
     """Returns and MMD of all groups, a row of panels for each environment."""
-    pyplot = _pyplot()
+    pyplot = load_pyplot()
     environments = list(dict.fromkeys(group.environment for group in groups))
     figure, axes = pyplot.subplots(
         len(environments),
@@ -36,8 +39,9 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
     for (left, right), environment in zip(axes, environments, strict=True):
         here = [group for group in groups if group.environment == environment]
         for place, group in enumerate(here):
-            _band(left, group.curves("greedy_return"), f"C{place % 10}", group.label)
-            _band(right, group.curves("mmd"), f"C{place % 10}", group.label)
+            label = textwrap.fill(group.label, LABEL)
+            _band(left, group.curves("greedy_return"), f"C{place % 10}", label)
+            _band(right, group.curves("mmd"), f"C{place % 10}", label)
         level = here[0].runs[0].expert_return
         if level is not None:
             left.axhline(level, color="black", linestyle="--", linewidth=1, label="expert")
@@ -48,7 +52,7 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
         for axis in (left, right):
             axis.set(xlabel="environment steps")
             if axis.has_data():
-                axis.legend(fontsize="small")
+                axis.legend(fontsize="small").set_in_layout(False)  # however long its texts are
             else:
                 axis.set_visible(False)
     return figure
@@ -85,12 +89,12 @@ def examination_figure(
 def _histograms(
     recorded: np.ndarray, other: np.ndarray, label: str, colour: str, names: Sequence[str]
 ) -> Any:
-    pyplot = _pyplot()
+    pyplot = load_pyplot()
     shown = min(recorded.shape[1], DIMENSIONS)
-    rows = -(-shown // COLUMNS)
-    figure, axes = pyplot.subplots(
-        rows, COLUMNS, figsize=(10, 1.9 * rows), layout="constrained", squeeze=False
-    )
+    columns = min(shown, COLUMNS)
+    rows = -(-shown // columns)
+    size = (max(2.5 * columns, 5), 1.9 * rows + 0.4)
+    figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for unused in axes.ravel()[shown:]:
         unused.set_visible(False)
     for axis, name, ours, theirs in zip(
@@ -108,7 +112,7 @@ def _histograms(
 
 def as_svg(draw: Callable[[], Any]) -> str:
     """A figure as the text of an SVG."""
-    pyplot = _pyplot()
+    pyplot = load_pyplot()
     figure, file = draw(), io.StringIO()
     # without a date, and with names that do not change, the same figure is the same text
     with pyplot.rc_context({"svg.hashsalt": "ilfo"}):
@@ -121,7 +125,7 @@ def save_figure(figure: Any, path: Path) -> None:
     """Write a figure to a file, in the format of its suffix."""
     with atomic(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=120)
-    _pyplot().close(figure)
+    load_pyplot().close(figure)
 
 
 def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, style="-") -> None:
@@ -137,7 +141,8 @@ def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, styl
     axis.fill_between(places, low, high, alpha=0.2, color=colour, linewidth=0)
 
 
-def _pyplot() -> Any:
+def load_pyplot() -> Any:
+    """Matplotlib's pyplot, for files alone."""
     with needed_from("report", "a figure"):
         import matplotlib
 

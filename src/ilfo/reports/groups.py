@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,28 +95,27 @@ def _flat(settings: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _labels(firsts: Sequence[RunRecord]) -> list[str]:
-    """For each group, what differs: first of the problem, then, among runs of one method, of the
-    settings."""
-    problems = [_problem(run) for run in firsts]
-    settings = [_settings(run) for run in firsts]
-    varying = [name for name in problems[0] if _varies(problems, name)]
+    """For each group, what distinguishes it from the others in its environment."""
+    return [
+        _label(run, [other for other in firsts if other.environment == run.environment])
+        for run in firsts
+    ]
+
+
+def _label(run: RunRecord, others: Sequence[RunRecord]) -> str:
+    """What differs: first of the problem, then, among runs of one method, of the settings."""
+    problem, own = _problem(run), _settings(run)
+    varying = [name for name in problem if _varies([_problem(other) for other in others], name)]
     if "demos" in varying and "demonstrations" in varying:
         varying.remove("demonstrations")  # a fingerprint; the file says it better
-    labels = []
-    for run, problem, own in zip(firsts, problems, settings, strict=True):
-        alike = [
-            other
-            for other_run, other in zip(firsts, settings, strict=True)
-            if other_run.spec.method == run.spec.method
-        ]
-        parts = [_said(name, problem[name]) for name in varying]
-        changed = [name for name in own if _varies(alike, name)]
-        # where a component differs, so does what only one of the two has
-        changed = [name for name in changed if not any(name.startswith(f"{c}.") for c in changed)]
-        parts += [_said(name, own[name]) for name in changed]
-        more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
-        labels.append(", ".join(parts[:SHOWN]) + more or run.spec.method)
-    return labels
+    alike = [_settings(other) for other in others if other.spec.method == run.spec.method]
+    changed = [name for name in own if _varies(alike, name)]
+    # where a component differs, so does what only one of the two has
+    changed = [name for name in changed if not any(name.startswith(f"{c}.") for c in changed)]
+    parts = [_said(name, problem[name]) for name in varying]
+    parts += [_said(name, own[name]) for name in changed]
+    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return ", ".join(parts[:SHOWN]) + more or run.spec.method
 
 
 def _varies(records: Sequence[Mapping[str, Any]], name: str) -> bool:
@@ -128,4 +128,6 @@ def _said(name: str, value: Any) -> str:
         return str(value)
     if name == "demonstrations":
         return f"demonstrations {str(value)[:8]}"
+    if name == "demos" and value is not None:
+        return f"demos={'/'.join(Path(value).parts[-2:])}"  # without the folders of this machine
     return f"{name}={value}"

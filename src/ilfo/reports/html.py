@@ -17,9 +17,10 @@ th, td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid #e5e
 .facts td { white-space: normal; text-align: left; }
 th:first-child, td:first-child { text-align: left; }
 img { max-width: 100%; height: auto; display: block; margin: .5rem 0; }
-.plot img { min-width: 40rem; }
+.plot img { min-width: min(40rem, 100%); }
+@media (max-width: 40rem) { .plot img { max-width: none; width: 36rem; } }
 figcaption, .note { color: #555; font-size: .9rem; } figure { margin: 1rem 0; }
-pre { background: #f5f5f5; padding: .6rem; overflow-x: auto; font-size: .85rem; }
+pre { background: #f5f5f5; padding: .6rem; font-size: .85rem; white-space: pre-wrap; }
 summary { cursor: pointer; }
 """
 

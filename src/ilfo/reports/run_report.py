@@ -7,6 +7,7 @@ import numpy as np
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.seeds import one_seed
+from ilfo.agents.sight import dimension_labels
 from ilfo.common.optional import MissingExtraError
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import SAMPLE, sample
@@ -125,7 +126,7 @@ def _states(agent: Agent, demonstrations: Demonstrations) -> Iterator[str]:
         learner = learner[:, list(kept)]
     if expert.shape[1] != learner.shape[1]:
         raise ValueError("the demonstrations hold a feature of the state")
-    names = [f"state {place}" for place in (kept or range(learner.shape[1]))]
+    names = dimension_labels(demonstrations, agent.factory)
     yield html.svg(
         as_svg(lambda: distribution_figure(expert, learner, names)),
         f"How often states have each value: recorded (grey) and visited in {EPISODES} "

@@ -113,7 +113,8 @@ def draw_starts(
     """A share of demonstrated states; the others are reset states from the buffer.
 
     If `paired`, half of those others are states in which demonstrations began instead, and the
-    discriminator is fitted on these alone. Otherwise it is fitted on all that are not of the share.
+    discriminator is fitted on these alone. Otherwise, and where demonstrations are clips, which do
+    not begin at resets, it is fitted on all that are not of the share.
     """
     reset_key, expert_key = jax.random.split(key)
     starts = buffer.starts.sample(count, key=reset_key)
@@ -126,7 +127,7 @@ def draw_starts(
         demonstrated = expert.steps.before[:STARTS]
         index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
         starts = jnp.concatenate([starts[: count - borrowed], demonstrated[index]])
-    if not paired:
+    if not paired or not expert.from_resets:
         return Starts(starts, own)
     first, some = expert.steps.elapsed == 0, -(-(count - borrowed) // 2)
     logits = jnp.where(first, 0.0, -jnp.inf)

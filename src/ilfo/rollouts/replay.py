@@ -100,11 +100,13 @@ def _put_state(simulator: Any, state: np.ndarray) -> None:
 _RUNNER = Replayer(_runner, _put_joints)
 _ROOT_X = Replayer(partial(_joints, hidden=1), _put_joints)
 _ROOT_XY = Replayer(partial(_joints, hidden=2), _put_joints)
+_REACHER = Replayer(_reacher, _put_joints)
 _STATE = Replayer(_as_recorded, _put_state)
 
 REPLAYERS = {
     "ilfo.environments.cartpole:StochasticCartPole": _STATE,
     "ilfo.environments.locomotion:Hopper": _RUNNER,
+    "ilfo.environments.locomotion:Reacher": _REACHER,
     "ilfo.environments.locomotion:Swimmer": _ROOT_XY,
     "ilfo.environments.locomotion:Walker2d": _RUNNER,
     "gymnasium.envs.classic_control.acrobot:AcrobotEnv": Replayer(_acrobot, _put_state),
@@ -116,7 +118,7 @@ REPLAYERS = {
     "gymnasium.envs.mujoco.half_cheetah_v5:HalfCheetahEnv": _ROOT_X,
     "gymnasium.envs.mujoco.hopper_v5:HopperEnv": _ROOT_X,
     "gymnasium.envs.mujoco.humanoid_v5:HumanoidEnv": _ROOT_XY,
-    "gymnasium.envs.mujoco.reacher_v5:ReacherEnv": Replayer(_reacher, _put_joints),
+    "gymnasium.envs.mujoco.reacher_v5:ReacherEnv": _REACHER,
     "gymnasium.envs.mujoco.swimmer_v5:SwimmerEnv": _ROOT_XY,
     "gymnasium.envs.mujoco.walker2d_v5:Walker2dEnv": _ROOT_X,
 }

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ilfo.agents.agent import Agent
-from ilfo.environments.factory import module_of
+from ilfo.environments.factory import located, module_of
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.integrity import ELSEWHERE
 from ilfo.runs.spec import RunSpec
@@ -20,7 +20,8 @@ from ilfo.storage.provenance import commit, source, versions
 def check_env(run: RunDirectory, spec: RunSpec, trusted: str | None) -> None:
     """Raise RunError if the run's environment would import a module that nobody named."""
     module = module_of(spec.environment())
-    if module is not None and module != trusted:
+    named = located(f"{trusted}:").removesuffix(":")  # a file may be named from where one is
+    if module is not None and module != named:
         raise RunError(
             f"{run.path} was trained in {spec.env}, and to make that environment the module "
             f"{module} has to be imported, which runs its code; if you trust it, add "

@@ -29,6 +29,10 @@ TABLES = ("metrics", "timings")
 CHECKPOINT = "last.npz"
 
 
+class RunInUseError(RunError):
+    """Another process writes to the run directory."""
+
+
 class RunDirectory:
     """A run directory, opened by `create` or `open`; a context manager that releases its lock."""
 
@@ -185,7 +189,7 @@ def _lock(path: Path) -> BinaryIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise RunError(
+        raise RunInUseError(
             f"{path} is in use by another process; wait for it, stop it, or choose another --out"
         ) from None
     return file

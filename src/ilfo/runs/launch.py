@@ -51,9 +51,7 @@ def start(
         raise ValueError(f"every is {every}, but must be at least 1; it is a number of iterations")
     agent = spec.agent()
     agent.check_budget(spec.budget)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LearningWarning)  # progress and summary have them
-        _check_recordings(agent)
+    check_recordings(agent)
     description = {
         "spec": to_json(spec),
         "evaluate_every": every,
@@ -105,9 +103,12 @@ def resume(
         return _train(agent, spec, run, machine, callbacks)
 
 
-def _check_recordings(agent: Agent) -> None:
+def check_recordings(agent: Agent) -> None:
+    """Raise ValueError if the demonstrations are wrong for the environment."""
     try:
-        agent.check_recordings()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LearningWarning)  # progress and summary have them
+            agent.check_recordings()
     except (ValueError, OSError):
         raise
     except Exception as error:  # most likely raised by the environment

@@ -8,9 +8,10 @@ from typing import Any
 from ilfo.agents.agent import Agent
 from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.settings import changed
+from ilfo.common.parsing import plain_value
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.npz import PartlyWithoutActions
-from ilfo.environments.factory import Environment
+from ilfo.environments.factory import with_options
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
 from ilfo.methods.presets import find_settings
@@ -23,9 +24,11 @@ NAMED = COMPONENTS | {
 """Components that a change of a setting may name."""
 
 
+LISTS = ("changes", "env_set", "observe", "states")
+"""Fields of a spec that hold several values."""
 STATED = (
-    "the demonstrations of a task are whole states at the control rate; use --every, --rate and "
-    "--observe with --demos"
+    "the demonstrations of a task are whole states at the control rate, from resets on; "
+    "use --every, --rate and --observe with --demos, and --clips as well"
 )
 """Error where something else is said of them."""
 
@@ -40,6 +43,8 @@ class RunSpec:
     """Name of a task, or None for an environment of your own."""
     env: str | None = None
     """Gymnasium id, `package:Id`, `package:Class` or `file.py:Class`, if there is no task."""
+    env_set: tuple[str, ...] = ()
+    """Options of the task's environment, or of `env`, as NAME=VALUE."""
     demos: str | None = None
     """File or folder of demonstrations, or `minari:ID`; None for those bundled with the task."""
     trajectories: int | None = None
@@ -48,6 +53,8 @@ class RunSpec:
     """Control steps between two recorded states; None for what `demos` says, or 1."""
     observe: tuple[int, ...] = ()
     """Dimensions of the state that `demos` holds; empty for what it says, or all."""
+    clips: bool = False
+    """Say of `demos` that trajectories begin anywhere, not at a reset."""
     horizon: int | None = None
     """Maximum length of an episode; None for the environment's time limit."""
     seeds: int = 1
@@ -77,7 +84,8 @@ class RunSpec:
             raise ValueError(f"seeds is {self.seeds}, but must be at least 1")
         if self.task is None and self.env is None:
             raise ValueError("no environment is given; use --task, or --env with --demos")
-        if (self.every is not None or self.observe) and self.demos is None:
+        with_options("", self.env_set)  # or an error
+        if (self.every is not None or self.observe or self.clips) and self.demos is None:
             raise ValueError(STATED)
         named = self.states or self.episode is not None or self.terminal is not None
         if named and self.demos is None:
@@ -97,9 +105,10 @@ class RunSpec:
             accept_anyway=self.accept_anyway,
         )
 
-    def environment(self) -> Environment:
-        """The id of the environment."""
-        return find_task(self.task).environment if self.task else str(self.env)
+    def environment(self) -> str:
+        """The id of the environment, with its options."""
+        name = find_task(self.task).environment if self.task else str(self.env)
+        return with_options(name, self.env_set)
 
     def demonstrations(self, *, states_only: bool = False) -> Demonstrations:
         """The demonstrations, with actions only if the method needs them; with `states_only` no
@@ -114,6 +123,8 @@ class RunSpec:
             loaded = loaded.recorded_every(self.every)
         if self.observe:
             loaded = loaded.holding(self.observe)
+        if self.clips:
+            loaded = loaded.as_clips()
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str, *, states_only: bool) -> Demonstrations:
@@ -156,17 +167,8 @@ def apply_changes(settings: Any, changes: Sequence[str]) -> Any:
         name, equals, text = change.partition("=")
         if not equals:
             raise ValueError(f"the change {change!r} has no '='; expected NAME=VALUE")
-        values.append((name, _value(text)))
+        values.append((name, plain_value(text)))
     return changed(settings, values, NAMED)
-
-
-def _value(text: str) -> Any:
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            pass
-    return {"true": True, "false": False, "none": None}.get(text.lower(), text)
 
 
 def command_of(spec: RunSpec) -> str:
@@ -202,5 +204,5 @@ def spec_of(run: RunDirectory) -> RunSpec:
 
 def to_json(spec: RunSpec) -> dict[str, Any]:
     """The spec as a dict for `config.json`, with the budget filled in."""
-    lists = {name: list(getattr(spec, name)) for name in ("changes", "observe", "states")}
+    lists = {name: list(getattr(spec, name)) for name in LISTS}
     return asdict(spec) | {"total_timesteps": spec.budget} | lists

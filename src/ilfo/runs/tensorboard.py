@@ -10,7 +10,7 @@ import numpy as np
 from ilfo.agents.callbacks import Callback
 from ilfo.common.optional import needed_from
 
-APART = ("iteration", "online_samples", "total_timesteps")
+APART = ("iteration", "online_samples", "total_timesteps", "total_iterations")
 """What is no curve of its own: the first ones are the axes."""
 
 

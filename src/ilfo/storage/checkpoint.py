@@ -180,7 +180,8 @@ def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
         raise CheckpointError(
             f"{archive.filename} lists leaf {name!r} but does not contain it"
         ) from error
-    except _DAMAGE as error:
+    # Also NumPy's parser of headers, which raises SyntaxError and tokenize's own error.
+    except Exception as error:
         raise _damaged(archive.filename, error) from error
 
 

@@ -1,0 +1,173 @@
+"""What kind of recordings these are, and what to expect of which method.
+
+The facts are measured: rate, parts of the state, noise, episodes, where they begin. The expectation
+is a row of the sweep `conditions`, the one whose recordings are most like these. Where that row has
+not been measured, the advice says so.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ilfo.agents.agent import Agent
+from ilfo.agents.sight import Sight, look
+from ilfo.common.spaces import BoxActions
+from ilfo.data.signal import effective_episodes, noise_share
+from ilfo.data.statements import EVERY
+from ilfo.environments.observing import control_step
+from ilfo.environments.tasks import find_task
+from ilfo.experiments.conditions import IMPOSSIBLE, LABELS, MISSING, SWEEP, condition_row
+from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name
+
+NOISY = 0.1
+"""From this share on, recordings count as noisy."""
+SPARSE = 6
+"""From this many control steps between frames on, they are more like every eighth state."""
+FEW = 1.5
+"""Up to so many effective episodes, they are like one demonstration."""
+REACH = 0.95
+"""Resets are near each other within this quantile of their own nearest distances."""
+
+
+class Facts(NamedTuple):
+    """What was found of recordings."""
+
+    every: int
+    stated: bool
+    """Whether they say their rate themselves."""
+    seconds: float | None
+    """Of a control step; None if the environment does not say."""
+    observed: tuple[int, ...] | None
+    state_dim: int
+    noise: float | None
+    trajectories: int
+    episodes: float
+    clips: bool
+    coverage: float
+
+
+def facts_of(agent: Agent) -> Facts:
+    """Read the recordings, and reset the environment a few times."""
+    demonstrations, problem = agent.demonstrations, agent.problem
+    environment = agent.factory.make()
+    seconds = control_step(environment)
+    environment.close()
+    clips, horizon = demonstrations.clips, agent.factory.horizon
+    return Facts(
+        demonstrations.every,
+        EVERY in demonstrations.metadata,
+        seconds,
+        demonstrations.observed,
+        problem.state_dim,
+        noise_share(demonstrations),
+        demonstrations.count(),
+        effective_episodes(demonstrations, demonstrations.every, horizon, clips),
+        clips,
+        reset_coverage(look(agent.factory, problem), np.stack(agent.survey.recordings.firsts)),
+    )
+
+
+def reset_coverage(sight: Sight, firsts: np.ndarray) -> float:
+    """Share of the environment's resets that have the beginning of a recording nearby: not farther
+    away than resets are from each other."""
+    scale = np.maximum(sight.visited.std(0), 1e-9)
+    resets, firsts = sight.resets / scale, firsts / scale
+    among = np.linalg.norm(resets[:, None] - resets[None], axis=-1)
+    np.fill_diagonal(among, np.inf)
+    reach = np.quantile(among.min(1), REACH)
+    nearest = np.linalg.norm(resets[:, None] - firsts[None], axis=-1).min(1)
+    return float((nearest <= reach + 1e-9).mean())
+
+
+def kind_of(facts: Facts) -> Iterator[str]:
+    """What kind of recordings these are, line by line."""
+    rate = f"one state every {facts.every} control steps" if facts.every > 1 else "control rate"
+    if facts.seconds is not None:
+        rate += f", {1 / (facts.every * facts.seconds):.4g} Hz"
+    yield f"rate          {rate}{'' if facts.stated else '; taken for it, the file says nothing'}"
+    if facts.observed is None:
+        yield "state         all of it"
+    else:
+        kept = ", ".join(map(str, facts.observed))
+        yield f"state         {len(facts.observed)} of {facts.state_dim} dimensions: {kept}"
+    if facts.noise is None:
+        yield "noise         unknown, there are too few states"
+    else:
+        bound = " at most" if facts.every > 1 else " about"
+        yield f"noise        {bound} {facts.noise:.1%} of the spread, in the smoothest dimension"
+    clips = "clips" if facts.clips else "recordings"
+    yield f"episodes      {facts.trajectories} {clips}, worth {facts.episodes:.3g} whole episodes"
+    if facts.clips:
+        yield "beginnings    clips begin anywhere; resets are not compared"
+    else:
+        yield f"beginnings    near {facts.coverage:.0%} of the environment's resets"
+
+
+def conditions_of(facts: Facts) -> list[str]:
+    """The conditions that these recordings are like; `recorded` if nothing is special."""
+    found = []
+    if facts.every > 1:
+        found.append("every8" if facts.every >= SPARSE else "every4")
+    if facts.observed is not None and len(facts.observed) < facts.state_dim:
+        found.append("positions")
+    if facts.noise is not None and facts.noise >= NOISY and facts.every == 1:
+        found.append("noise")
+    if facts.clips:
+        found.append("clips")
+    elif facts.episodes <= FEW:
+        found.append("one")
+    return found or ["recorded"]
+
+
+def nearest_task(agent: Agent) -> str:
+    """The task of the sweep with this environment; else Hopper where actions are a Box, Reacher
+    where they are discrete."""
+    name = agent.factory.name.partition(",")[0]
+    for task in ON:
+        if find_task(task).environment == name:
+            return task
+    return "hopper" if isinstance(agent.problem.actions, BoxActions) else "reacher"
+
+
+def expectations(task: str, conditions: list[str], results: Path) -> Iterator[str]:
+    """What each method reached under such conditions, line by line."""
+    for condition in conditions:
+        where = task if condition in ON[task] else "hopper"
+        row = condition_row(where, condition, results)
+        title = f"{where}, {CONDITIONS[condition].label}"
+        entries = dict(zip(LABELS.values(), zip(row[1::2], row[2::2], strict=True), strict=True))
+        if all(score in (MISSING, IMPOSSIBLE) for score, _ in entries.values()):
+            yield (
+                f"row '{title}': no results yet, so nothing measured says which method to take; "
+                f"`ilfo bench run {SWEEP} {cell_name(where, condition)}` measures the default"
+            )
+        else:
+            yield f"row '{title}' (greedy score, 1 is the expert; MMD / floor, 1 is its noise):"
+            for label, (score, distance) in entries.items():
+                yield f"  {label:<22} {score}; {distance}"
+        yield from (f"  {note}" for note in NOTES.get(condition, ()))
+
+
+NOTES = {
+    "every4": (
+        "BC-O and GAIfO take neighbouring frames for one step; MobILE counts control steps",
+    ),
+    "every8": (
+        "BC-O and GAIfO take neighbouring frames for one step; MobILE counts control steps",
+    ),
+    "positions": ("BC-O cannot learn from a part of the state",),
+    "one": ("the noise floor is unknown: a distance cannot be told from the expert's own",),
+}
+"""What follows from how the methods work, measured or not."""
+
+
+def advice(agent: Agent, results: Path) -> list[str]:
+    """Facts and expectations as lines of text."""
+    facts = facts_of(agent)
+    conditions = conditions_of(facts)
+    lines = [f"in {agent.factory.name}", *kind_of(facts), ""]
+    if len(conditions) > 1:
+        lines.append("several things are special here; each row has one of them:")
+    return lines + list(expectations(nearest_task(agent), conditions, results))

@@ -1,0 +1,64 @@
+"""All figures and tables in one HTML page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ilfo.experiments.reproduction.exhibit import Exhibit, read_exhibit, without_results
+from ilfo.experiments.reproduction.origin import origin_line
+from ilfo.experiments.reproduction.writing import drawn
+from ilfo.reports import html
+from ilfo.reports.figures import as_svg
+
+TITLE = "The figures and tables of the MobILE paper, again"
+LONG = 40
+"""Rows above which the numbers are folded."""
+ABOUT = (
+    "Scores are returns relative to the expert's, so that the expert has 1. Bands and whiskers are "
+    "95 % bootstrap intervals of the mean over seeds. What agrees with the paper is computed from "
+    "these numbers: one-sided permutation tests over seeds, p < 0.05, not corrected for the number "
+    "of comparisons."
+)
+
+
+def reproduction_page(exhibits: list[Exhibit], results: Path) -> str:
+    """A self-contained page: each figure with its finding, numbers, origin and command."""
+    sections = [part for exhibit in exhibits for part in _section(exhibit, results)]
+    commands = [f"ilfo reproduce {exhibit.name}" for exhibit in exhibits]
+    commands += ["ilfo reproduce --check", "ilfo reproduce --report FOLDER"]
+    return html.page(
+        TITLE,
+        html.paragraph(ABOUT),
+        *sections,
+        html.heading("Commands"),
+        html.paragraph(
+            "Each command runs what has no result yet, continues what was stopped, and writes the "
+            "figure as PNG, SVG and CSV."
+        ),
+        html.code(
+            "\n".join([*commands, "ilfo reproduce --check", "ilfo reproduce --report FOLDER"])
+        ),
+    )
+
+
+def _section(exhibit: Exhibit, results: Path) -> Iterator[str]:
+    measured = read_exhibit(exhibit, results)
+    yield html.heading(f"{_spoken(exhibit.name)}: {exhibit.title}")
+    lacking = without_results(measured)
+    shown = [each for each in measured if each.records]
+    if exhibit.panels and not shown:
+        yield html.paragraph(f"No results yet; run: ilfo reproduce {exhibit.name}")
+        return
+    yield html.paragraph(exhibit.finding(measured))
+    line = origin_line(measured, results)
+    yield html.svg(as_svg(lambda: drawn(exhibit, measured, "")), exhibit.title)
+    rows = exhibit.rows(measured)
+    numbers = html.table(rows[0], rows[1:])
+    yield html.folded("The numbers", numbers) if len(rows) > LONG else numbers
+    yield html.note(line)
+    if lacking:
+        yield html.note(f"Without results yet: {', '.join(lacking)}.")
+    yield html.code(f"ilfo reproduce {exhibit.name}")
+
+
+def _spoken(name: str) -> str:
+    return name.replace("-", " ").capitalize()

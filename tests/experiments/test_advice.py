@@ -1,0 +1,101 @@
+"""What recordings are, and what to expect of methods."""
+
+import numpy as np
+import pytest
+
+from ilfo.agents.sight import Sight
+from ilfo.cli import main
+from ilfo.data import altered
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.tasks import find_task
+from ilfo.experiments.advice import Facts, conditions_of, expectations, kind_of, reset_coverage
+from tests.experiments.test_conditions import write
+
+PLAIN = Facts(
+    every=1,
+    stated=True,
+    seconds=0.02,
+    observed=None,
+    state_dim=12,
+    noise=0.01,
+    trajectories=10,
+    episodes=10.0,
+    clips=False,
+    coverage=1.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("special", "conditions"),
+    [
+        ({}, ["recorded"]),
+        ({"every": 4}, ["every4"]),
+        ({"every": 8, "noise": 0.3}, ["every8"]),
+        ({"observed": (1, 2), "noise": 0.2}, ["positions", "noise"]),
+        ({"observed": tuple(range(12))}, ["recorded"]),
+        ({"clips": True, "episodes": 1.0}, ["clips"]),
+        ({"episodes": 1.0, "noise": None}, ["one"]),
+    ],
+)
+def test_rows_of_the_table(special, conditions):
+    assert conditions_of(PLAIN._replace(**special)) == conditions
+
+
+def test_lines():
+    lines = "\n".join(kind_of(PLAIN))
+    assert "rate          control rate, 50 Hz\n" in lines
+    assert "noise         about 1.0% of the spread" in lines
+    assert "10 recordings, worth 10 whole episodes" in lines
+    other = PLAIN._replace(every=4, stated=False, observed=(1, 2), clips=True, noise=None)
+    lines = "\n".join(kind_of(other))
+    assert "every 4 control steps, 12.5 Hz; taken for it, the file says nothing" in lines
+    assert "2 of 12 dimensions: 1, 2" in lines
+    assert "noise         unknown" in lines
+    assert "clips begin anywhere" in lines
+
+
+def test_resets_near_the_beginnings():
+    resets = np.stack([np.linspace(0, 1, 11), np.zeros(11)], 1)
+    visited = np.concatenate([resets, resets + 1])
+    sight = Sight(resets, visited, np.stack([resets, resets + 1], 1))
+    assert reset_coverage(sight, resets) == 1
+    assert reset_coverage(sight, resets[:5]) == pytest.approx(6 / 11)
+    assert reset_coverage(sight, resets + 5) == 0
+
+
+def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
+    text = "\n".join(expectations("hopper", ["every4"], tmp_path))
+    assert "row 'hopper, every 4th state': no results yet" in text
+    assert "ilfo bench run conditions hopper-every4" in text
+    write(tmp_path, "hopper-every4", [0.9, 1.0, 0.8, 1.0, 0.8], mmd=0.3, floor=0.2)
+    text = "\n".join(expectations("hopper", ["every4"], tmp_path))
+    assert "MobILE                 0.90 [" in text
+    assert "; 1.5" in text
+    assert "GAIfO                  –; –" in text
+    # a row that Walker2d does not have is Hopper's
+    assert "row 'hopper, 20 % noise'" in "\n".join(expectations("walker2d", ["noise"], tmp_path))
+
+
+def test_inspecting_for_an_environment(tmp_path, capsys):
+    whole = find_task("reacher").load(3)
+    altered.noisy(altered.select(whole, (0, 1, 2, 3, 4, 5, 8, 9)), 0.2).save(tmp_path / "a.npz")
+    env = ["--env", "ilfo/Reacher-v0", "--results", str(tmp_path)]
+    main(["demos", "inspect", str(tmp_path / "a.npz"), *env])
+    told = capsys.readouterr().out
+    assert "in ilfo/Reacher-v0\n" in told
+    assert "taken for it, the file says nothing" in told
+    assert "8 of 10 dimensions" in told
+    assert "row 'reacher, positions only': no results yet" in told
+    assert "row 'reacher, 20 % noise': no results yet" in told
+    with pytest.raises(SystemExit):
+        main(["demos", "inspect", str(tmp_path / "a.npz"), "--every", "2"])
+    assert "go with --env" in capsys.readouterr().err
+
+
+def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
+    states = [trajectory.states for trajectory in find_task("reacher").load(2)]
+    Demonstrations.from_arrays(states, terminal=False).save(tmp_path / "old.npz")
+    main(["demos", "inspect", str(tmp_path / "old.npz"), "--env", "ilfo/Reacher-v0"])
+    told = capsys.readouterr().out
+    assert "rate          control rate, 50 Hz; taken for it, the file says nothing" in told
+    assert "state         all of it" in told

@@ -1,0 +1,85 @@
+"""The exploration suite: its cells, its tests with Holm's correction, its picture."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ilfo.experiments.exploration import draw_visits, exploration_rows
+from ilfo.experiments.runner import find_sweep, result_file
+from ilfo.experiments.significance import holm
+from ilfo.experiments.sweeps.exploration import FAMILIES, PROBLEMS
+
+CELLS = {cell.name: cell for cell in find_sweep("exploration")}
+
+
+def write(results, name, height, seeds=6, visits=None):
+    cell = CELLS[name]
+    for seed in cell.seeds[:seeds]:
+        curve = [
+            {"online_samples": 10 * step, "greedy_return": height + 0.01 * seed} for step in (1, 2)
+        ]
+        record = {
+            "settings": {},
+            "summary": {"expert_return": 1.0, "random_return": 0.0, "online_samples": 20},
+            "result": {"seed": seed, "greedy_score": height},
+            "curve": curve,
+        } | ({} if visits is None else {"visits": visits})
+        path = result_file(results, "exploration", cell, seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record))
+
+
+def test_holm_is_the_textbook_example():
+    """Each p times the number of those that are not smaller, and never less than a smaller one."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_each_task_has_three_weights_ten_seeds_and_the_same_budget():
+    for task in PROBLEMS:
+        cells = [CELLS[f"{task}{suffix}"] for suffix in ("", "-no-bonus", "-0.3")]
+        assert [cell.spec.settings().weight for cell in cells] == [0.1, 0.0, 0.3]
+        assert {tuple(cell.seeds) for cell in cells} == {tuple(range(10, 20))}
+        assert len({cell.spec.budget for cell in cells}) == 1
+        assert {cell.spec.settings().policy for cell in cells} == {cells[0].spec.settings().policy}
+        buffer = cells[0].spec.settings()
+        assert buffer.buffer_horizons is None  # 19,200 steps: all that training visits
+        assert cells[0].spec.budget <= 19_200
+
+
+def test_every_comparison_is_of_two_cells_that_differ_in_the_bonus_alone():
+    for pairs in FAMILIES.values():
+        for name, reference in pairs.items():
+            without = CELLS[reference].spec.changes
+            assert "weight=0" in without
+            ours = set(CELLS[name].spec.changes) - set(without)
+            assert all(change.startswith(("weight=", "bonus=", "balanced=")) for change in ours)
+            assert set(without) - set(CELLS[name].spec.changes) == {"weight=0"}
+
+
+def test_chances_are_corrected_over_the_tasks_of_a_family(tmp_path):
+    for name, height in {"lock": 0.9, "maze": 0.5, "deepsea10": 0.5}.items():
+        write(tmp_path, name, height)
+        write(tmp_path, f"{name}-no-bonus", 0.5)
+    header, *rows = exploration_rows("exploration", list(CELLS.values()), tmp_path)
+    by_cell = {row[1].rstrip("*"): row for row in rows}
+    assert set(by_cell) == {"lock", "maze", "deepsea10"}
+    p, corrected = map(float, by_cell["lock"][5:7])
+    assert p == pytest.approx(1 / 924, abs=1e-4)
+    assert corrected == pytest.approx(3 * p, abs=2e-4)
+    assert float(by_cell["maze"][6]) == 1
+    assert len({len(row) for row in (header, *rows)}) == 1
+
+
+def test_the_picture_shows_each_weight(tmp_path):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(ValueError, match="holds no results that say where training has been"):
+        draw_visits("exploration", list(CELLS.values()), tmp_path, tmp_path / "visits.png")
+    for suffix in ("", "-no-bonus"):
+        shape = [number for *_, number in CELLS["maze"].visits]
+        visits = np.random.default_rng(0).integers(0, 4, size=shape).tolist()
+        write(tmp_path, f"maze{suffix}", 0.5, 2, visits)
+    draw_visits("exploration", list(CELLS.values()), tmp_path, tmp_path / "visits.png")
+    assert (tmp_path / "visits.png").stat().st_size > 5_000
