@@ -124,3 +124,18 @@ def finished_run(cache_home, demos_file, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "finished"
     launch.start(small_spec(demos_file, 5), out, MACHINE)
     return out
+
+
+@pytest.fixture
+def drawn_figures(monkeypatch) -> list:
+    """Every matplotlib figure that was written to a file, in order."""
+    figures: list = []
+    kind = pytest.importorskip("matplotlib.figure").Figure
+    save = kind.savefig
+
+    def savefig(figure, *args, **kwargs):
+        figures.append(figure)
+        return save(figure, *args, **kwargs)
+
+    monkeypatch.setattr(kind, "savefig", savefig)
+    return figures

@@ -76,21 +76,17 @@ def test_four_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):
         draw_sweep("sweep", [CELL], results, tmp_path / "out")
 
 
-def test_a_method_without_samples_is_a_flat_line(results, monkeypatch, tmp_path):
+def test_a_method_without_samples_is_a_flat_line(results, drawn_figures, tmp_path):
     """At the chosen policy's score, and in the running maximum at the best one's."""
-    pyplot = pytest.importorskip("matplotlib.pyplot")
     offline = Cell("cartpole-flat", RunSpec(task="cartpole", seeds=2))
     for seed, returns in enumerate(([90.0, 50.0], [70.0, 30.0])):
         path = result_file(results, "sweep", offline, seed)
         path.write_text(json.dumps(result(returns, step=0)))
-    monkeypatch.setattr(pyplot, "close", lambda figure: None)
     draw_sweep("sweep", [CELL, offline], results, tmp_path / "out")
-    figures = [pyplot.figure(number) for number in pyplot.get_fignums()[-4:]]
-    monkeypatch.undo()
-    for figure, height in zip(figures, (0.4, 0.8), strict=False):
+    assert len(drawn_figures) == 4
+    for figure, height in zip(drawn_figures, (0.4, 0.8), strict=False):
         (flat,) = [line for line in figure.axes[0].lines if line.get_label() == "flat"]
         np.testing.assert_allclose(flat.get_ydata(), height)
-    pyplot.close("all")
 
 
 def test_a_sweep_without_results_is_said_so(tmp_path):

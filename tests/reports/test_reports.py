@@ -107,7 +107,7 @@ def test_long_labels_leave_room_for_the_curves(tmp_path):
     long = "a_name_that_goes_on_and_on, " * 8
     records = [read_run(run(tmp_path, name, demos=f"{name}{long}.npz")) for name in "ab"]
     figure = comparison_figure(group_runs(records))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     left, right = (axis.get_position() for axis in figure.axes)
     assert min(left.width, right.width) > 0.35
     assert left.x1 < right.x0

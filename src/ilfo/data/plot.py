@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ilfo.common.optional import needed_from
+from ilfo.common.figures import make_figure
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import SAMPLE, sample
 from ilfo.storage.atomic import naming, require_new
@@ -23,19 +23,13 @@ def check_picture(path: Path) -> None:
 def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
     """For each of the first 18 dimensions, a histogram and the first five trajectories."""
     check_picture(path)
-    with needed_from("report", "drawing a figure"):
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
+    shown = min(demonstrations.dim, DIMENSIONS)
+    rows = -(-shown // COLUMNS)
+    figure = make_figure(5 * COLUMNS, 1.8 * rows)
     states = sample(demonstrations, SAMPLE, np.random.default_rng(0)).pairs[:, 1]
     first = [trajectory.states for trajectory in itertools.islice(demonstrations, TRAJECTORIES)]
-    shown = min(demonstrations.dim, DIMENSIONS)
     names = demonstrations.names or [f"state {place}" for place in range(demonstrations.dim)]
-    rows = -(-shown // COLUMNS)
-    figure, axes = pyplot.subplots(
-        rows, 2 * COLUMNS, figsize=(5 * COLUMNS, 1.8 * rows), layout="constrained", squeeze=False
-    )
+    axes = figure.subplots(rows, 2 * COLUMNS, squeeze=False)
     for unused in axes.ravel()[2 * shown :]:
         unused.set_visible(False)
     for dimension in range(shown):
@@ -47,4 +41,3 @@ def draw_demonstrations(demonstrations: Demonstrations, path: Path) -> None:
         curves.set(xlabel="step")
     with naming(path):
         figure.savefig(path, dpi=100)
-    pyplot.close(figure)

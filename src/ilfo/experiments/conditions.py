@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.common.optional import needed_from
+from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval
 from ilfo.experiments.diagnostics import late
 from ilfo.experiments.results import STALE, changed, read_results
@@ -89,24 +89,13 @@ def draw_conditions(results: Path, path: Path) -> Path:
         raise ValueError(
             f"{results / SWEEP} holds no results yet; run cells with `ilfo bench run {SWEEP}`"
         )
-    with needed_from("report", "a picture"):
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    figure, axes = pyplot.subplots(
-        1,
-        len(grids),
-        figsize=(4.6 * len(grids), 4.8),
-        layout="constrained",
-        width_ratios=[1] * len(grids),
-    )
+    figure = make_figure(4.6 * len(grids), 4.8)
+    axes = figure.subplots(1, len(grids))
     for axis, (task, grid) in zip(axes, grids.items(), strict=True):
         shown = _draw_grid(axis, task, grid)
     figure.colorbar(shown, ax=axes, label="greedy score; 1 is the expert", shrink=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
     return path
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.common.figures import make_figure
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.results import area, marked, read_results
 from ilfo.experiments.significance import LEAST, chance_of_as_much, holm
 from ilfo.experiments.sweeps.exploration import FAMILIES
-from ilfo.reports.figures import load_pyplot, save_figure
+from ilfo.reports.figures import save_figure
 
 HEADER = (
     "compared",
@@ -79,13 +80,8 @@ def draw_visits(sweep: str, cells: Sequence[Cell], results: Path, path: Path) ->
             f"{results / sweep} holds no results that say where training has been; run "
             f"`ilfo bench run {sweep} {' '.join(PICTURED)}`"
         )
-    figure, axes = load_pyplot().subplots(
-        len(counts),
-        len(LAMBDAS),
-        figsize=(4.2 * len(LAMBDAS), 3.5 * len(counts)),
-        layout="constrained",
-        squeeze=False,
-    )
+    figure = make_figure(4.2 * len(LAMBDAS), 3.5 * len(counts))
+    axes = figure.subplots(len(counts), len(LAMBDAS), squeeze=False)
     for row, (task, by_lambda) in zip(axes, counts.items(), strict=True):
         most = max(visits.max() for _, visits in by_lambda.values())
         for axis, (suffix, label) in zip(row, LAMBDAS.items(), strict=True):

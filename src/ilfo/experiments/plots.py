@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ilfo.common.optional import needed_from
+from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.lines import Line, greedy_line, running_line
@@ -38,21 +38,11 @@ def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> l
     for path in paths:
         if path.exists():
             raise FileExistsError(f"{path} exists already; choose another directory")
-    with needed_from("report", "a picture"):
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    out.mkdir(parents=True, exist_ok=True)
     for path, draw in zip(paths, pictures.values(), strict=True):
         rows = -(-len(groups) // PANELS)
-        figure, axes = pyplot.subplots(
-            rows,
-            min(PANELS, len(groups)),
-            figsize=(5 * min(PANELS, len(groups)), 3.6 * rows),
-            layout="constrained",
-            squeeze=False,
-        )
+        columns = min(PANELS, len(groups))
+        figure = make_figure(5 * columns, 3.6 * rows)
+        axes = figure.subplots(rows, columns, squeeze=False)
         for unused in axes.ravel()[len(groups) :]:
             unused.set_visible(False)
         for axis, (task, cells_of_task) in zip(axes.ravel(), groups.items(), strict=False):
@@ -60,8 +50,8 @@ def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> l
             axis.set(title=task)
             draw(axis, cells_of_task)
         _add_legend(figure)
+        out.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
-        pyplot.close(figure)
     return paths
 
 

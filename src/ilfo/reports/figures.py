@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ilfo.agents.sight import Sight
-from ilfo.common.optional import needed_from
+from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval, on_grid
 from ilfo.reports.groups import Group
 from ilfo.storage.atomic import atomic
@@ -27,15 +27,9 @@ EXPERT, LEARNER, RANDOM = "0.35", "C3", "C0"
 
 def comparison_figure(groups: Sequence[Group]) -> Any:
     """Returns and MMD of all groups, a row of panels for each environment."""
-    pyplot = load_pyplot()
     environments = list(dict.fromkeys(group.environment for group in groups))
-    figure, axes = pyplot.subplots(
-        len(environments),
-        2,
-        figsize=(10, 3.6 * len(environments)),
-        layout="constrained",
-        squeeze=False,
-    )
+    figure = make_figure(10, 3.6 * len(environments))
+    axes = figure.subplots(len(environments), 2, squeeze=False)
     for (left, right), environment in zip(axes, environments, strict=True):
         here = [group for group in groups if group.environment == environment]
         for place, group in enumerate(here):
@@ -89,12 +83,11 @@ def examination_figure(
 def _histograms(
     recorded: np.ndarray, other: np.ndarray, label: str, colour: str, names: Sequence[str]
 ) -> Any:
-    pyplot = load_pyplot()
     shown = min(recorded.shape[1], DIMENSIONS)
     columns = min(shown, COLUMNS)
     rows = -(-shown // columns)
-    size = (max(2.5 * columns, 5), 1.9 * rows + 0.4)
-    figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    figure = make_figure(max(2.5 * columns, 5), 1.9 * rows + 0.4)
+    axes = figure.subplots(rows, columns, squeeze=False)
     for unused in axes.ravel()[shown:]:
         unused.set_visible(False)
     for axis, name, ours, theirs in zip(
@@ -112,12 +105,12 @@ def _histograms(
 
 def as_svg(draw: Callable[[], Any]) -> str:
     """A figure as the text of an SVG."""
-    pyplot = load_pyplot()
     figure, file = draw(), io.StringIO()
+    from matplotlib import rc_context
+
     # without a date, and with names that do not change, the same figure is the same text
-    with pyplot.rc_context({"svg.hashsalt": "ilfo"}):
+    with rc_context({"svg.hashsalt": "ilfo"}):
         figure.savefig(file, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
     return file.getvalue()
 
 
@@ -125,7 +118,6 @@ def save_figure(figure: Any, path: Path) -> None:
     """Write a figure to a file, in the format of its suffix."""
     with atomic(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=120)
-    load_pyplot().close(figure)
 
 
 def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, style="-") -> None:
@@ -139,13 +131,3 @@ def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, styl
     else:
         low, high = np.transpose([interval(column, draws=BAND) for column in values.T])
     axis.fill_between(places, low, high, alpha=0.2, color=colour, linewidth=0)
-
-
-def load_pyplot() -> Any:
-    """Matplotlib's pyplot, for files alone."""
-    with needed_from("report", "a figure"):
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    return pyplot

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.common.figures import make_figure
+from ilfo.common.optional import MissingExtraError
 from ilfo.storage.atomic import atomic
 
 
@@ -16,13 +18,10 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
     False if matplotlib is not installed; the numbers are in metrics.csv in any case.
     """
     try:
-        import matplotlib
-    except ImportError:
+        figure = make_figure(11, 4)
+    except MissingExtraError:
         return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     online = not rows or any(row["online_samples"] for row in rows)
     over = "online_samples" if online else "iteration"
     for name, label in (("greedy_return", "greedy policy"), ("stochastic_return", "stochastic")):
@@ -45,7 +44,6 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
             axes.legend()
     with atomic(path) as file:
         figure.savefig(file, dpi=120, format="png")
-    pyplot.close(figure)
     return True
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval
 from ilfo.experiments.lines import FEW
 from ilfo.experiments.reproduction.exhibit import Measured, Rows
 from ilfo.experiments.reproduction.published import Score, published
 from ilfo.experiments.reproduction.style import add_legend, colour
-from ilfo.reports.figures import load_pyplot
 
 HEADER = (
     "task",
@@ -55,9 +55,8 @@ def draw_bars(measured: Sequence[Measured]) -> Any:
     """A group of bars per task; diamonds are the paper's numbers, dots our seeds."""
     tasks = list(dict.fromkeys(each.panel for each in measured))
     labels = list(dict.fromkeys(each.label for each in measured))
-    figure, axis = load_pyplot().subplots(
-        figsize=(max(1.2 + 2.1 * len(tasks), 8), 4.6), layout="constrained"
-    )
+    figure = make_figure(max(1.2 + 2.1 * len(tasks), 8), 4.6)
+    axis = figure.subplots()
     axis.axhline(1, color="black", linestyle="--", linewidth=1, label="expert")
     width = GROUP / len(labels)
     named: set[str] = set()

@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from ilfo.common.figures import make_figure
 from ilfo.experiments.reproduction.exhibit import Rows
-from ilfo.reports.figures import load_pyplot
 
 MOBILE = "MobILE"
 PAPERS = "MobILE, paper's settings"
@@ -43,13 +43,8 @@ def panels(titles: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """A figure with one axis per title, the expert's score as a dashed line in each."""
     columns = min(COLUMNS, len(titles))
     rows = -(-len(titles) // columns)
-    figure, axes = load_pyplot().subplots(
-        rows,
-        columns,
-        figsize=(max(WIDE * columns, 7), HIGH * rows + 0.9),
-        layout="constrained",
-        squeeze=False,
-    )
+    figure = make_figure(max(WIDE * columns, 7), HIGH * rows + 0.9)
+    axes = figure.subplots(rows, columns, squeeze=False)
     for unused in axes.ravel()[len(titles) :]:
         unused.set_visible(False)
     by_title = dict(zip(titles, axes.ravel(), strict=False))
@@ -80,10 +75,9 @@ def add_origin(figure: Any, line: str) -> None:
 def table_figure(rows: Rows, size: float = 8) -> Any:
     """A table as a figure; the first row is the header."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    figure, axis = load_pyplot().subplots(
-        figsize=(max(0.075 * size / 8 * sum(widths) + 0.3, 6), 0.24 * len(rows) + 0.5),
-        layout="constrained",
-    )
+    width = max(0.075 * size / 8 * sum(widths) + 0.3, 6)
+    figure = make_figure(width, 0.24 * len(rows) + 0.5)
+    axis = figure.subplots()
     axis.axis("off")
     table = axis.table(
         cellText=rows[1:],

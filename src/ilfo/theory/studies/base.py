@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ilfo.common.optional import needed_from
+from ilfo.common.figures import make_figure
 from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.runs import machine
 from ilfo.storage import provenance
@@ -57,20 +57,14 @@ class Study(abc.ABC):
                 f"{out} is in use: it exists and is not an empty directory; choose another "
                 "directory with --out"
             )
-        with needed_from("report", "a picture"):
-            import matplotlib
-
-            matplotlib.use("Agg")
-            from matplotlib import pyplot
+        figure = make_figure(11, 4.2)
         here, commit = machine.set_up(1), provenance.commit()
         began = time.perf_counter()
         tables = self.measure()
         seconds = time.perf_counter() - began
-        figure = pyplot.figure(figsize=(11, 4.2), layout="constrained")
         self.draw(figure, tables)
         out.mkdir(parents=True, exist_ok=True)
         figure.savefig(out / "picture.png", dpi=120)
-        pyplot.close(figure)
         for name, rows in tables.items():
             atomic_write_text(out / f"{name}.csv", _csv(rows))
         shown = {name: _shown(rows) for name, rows in tables.items()}
