@@ -65,7 +65,8 @@ def test_a_clone_is_worse_only_beyond_the_noise():
 @pytest.mark.parametrize(
     ("fields", "untrained", "decision"),
     [
-        ({}, False, (False, 0.5)),
+        ({"sharpness": 1.0}, False, (False, 0.5)),
+        ({"sharpness": 0.0}, False, (False, 2.0)),
         ({}, True, (True, 2.0)),
         ({"judged": False}, False, (True, 2.0)),
         ({"start": False}, True, (False, 2.0)),
@@ -99,9 +100,11 @@ def test_with_one_demonstration_the_clone_has_to_be_nearer_than_noise_explains()
     assert float(one_demonstration(0.3, 0.3, apart=1.0).belief) == 0
 
 
-def test_the_pull_weakens_as_the_clone_gets_worse():
-    beliefs = [float(judged(0.2, clone, scatter=0.0).belief) for clone in (0.1, 0.2, 0.4, 0.8)]
-    assert beliefs == pytest.approx([1, 1, 1 / 4, 1 / 16])
+def test_a_clone_that_is_worse_soon_loses_the_pull_but_never_all_of_it():
+    verdicts = [judged(0.2, clone, scatter=0.0) for clone in (0.1, 0.2, 0.21, 0.4)]
+    assert [float(each.belief) for each in verdicts] == pytest.approx([1, 1, (20 / 21) ** 2, 1 / 4])
+    pulls = [float(Inference(pull=2.0).decide(each, jnp.array(False))[1]) for each in verdicts]
+    assert pulls == pytest.approx([2, 2, 2 * (20 / 21) ** 16, 0.1], rel=1e-4)
 
 
 # The forward model as witness

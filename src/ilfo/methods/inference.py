@@ -15,7 +15,9 @@ How much of it to believe is measured:
 - The world is the judge. Half of the real streams are acted by the clone, the others by the
   planner's policy. With m and c the distances of their states from the demonstrated ones, the clone
   counts as worse if c² > m² + noise, where the noise is what the expert's own episodes would show.
-  As long as it is not worse, the planner starts from it. The pull is β · min(1, (m² + noise)/c²).
+  As long as it is not worse, the planner starts from it and the pull is β. A worse clone loses the
+  pull quickly: it is β · ((m² + noise)/c²)^sharpness, at least β/20. (-log π has a large gradient
+  where π has little noise: with a sharpness of 1 a bad clone held the planner back.)
   With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
@@ -56,6 +58,8 @@ RECENT = 3
 LEAST_NOISE = -4.0
 """Lower bound of the logarithm of a clone's standard deviations. It is below that of the planner's
 policy, which has to explore: a clone of one that acts without noise should hardly have any."""
+LEAST_BELIEF = 0.05
+"""The share of β with which the worst clone pulls."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
 
@@ -76,6 +80,8 @@ class Inference(eqx.Module):
     """Begin iterations with the clone, as long as the world does not call it worse."""
     pull: float = 1.0
     """β: largest weight of the pull; 0 turns it off."""
+    sharpness: float = 8.0
+    """How quickly the pull falls as the clone gets worse than the policy."""
     judged: bool = True
     """Let the world judge the clone; otherwise it always counts as good."""
     witness: bool = True
@@ -83,7 +89,7 @@ class Inference(eqx.Module):
     alike."""
 
     def __post_init__(self):
-        require_at_least(self, 0, "pull", "explore")
+        require_at_least(self, 0, "pull", "sharpness", "explore")
 
     def init(
         self, policy: AbstractPolicy, state_dim: int, actions: ActionSpace, *, key: Array
@@ -117,8 +123,9 @@ class Inference(eqx.Module):
         """Whether the planner starts from the clone, and the weight of the pull. Before the clone
         has acted there is nothing to judge it by."""
         unjudged = untrained | (not self.judged)
-        belief = jnp.where(unjudged, 1.0, verdict.belief)
-        return (unjudged | ~verdict.worse) & self.start, self.pull * belief
+        belief = jnp.maximum(verdict.belief**self.sharpness, LEAST_BELIEF)
+        strength = self.pull * jnp.where(unjudged, 1.0, belief)
+        return (unjudged | ~verdict.worse) & self.start, strength
 
 
 class InferenceState(eqx.Module):
@@ -144,7 +151,7 @@ class Verdict(NamedTuple):
     worse: Bool[Array, ""]
     """It is further from the expert than the policy is, beyond noise."""
     belief: Float[Array, ""]
-    """How much of the pull it deserves, in [0, 1]."""
+    """Squared distance that is allowed, relative to its own; 1 if it is not worse."""
 
 
 def verdict(
