@@ -65,18 +65,16 @@ def test_a_clone_is_worse_only_beyond_the_noise():
 @pytest.mark.parametrize(
     ("fields", "untrained", "decision"),
     [
-        ({"sharpness": 1.0}, False, (False, 0.5)),
-        ({"sharpness": 0.0}, False, (False, 2.0)),
-        ({}, True, (True, 2.0)),
-        ({"judged": False}, False, (True, 2.0)),
-        ({"start": False}, True, (False, 2.0)),
-        ({"pull": 0.0}, False, (False, 0.0)),
+        ({}, False, (0, 0.2)),
+        ({}, True, (1, 1)),
+        ({"judged": False}, False, (1, 1)),
+        ({"start": False}, True, (0, 1)),
     ],
 )
 def test_what_follows_from_a_bad_verdict(fields, untrained, decision):
-    spec = Inference(**{"pull": 2.0} | fields)
-    bad = Verdict(worse=jnp.array(True), belief=jnp.array(0.25))
-    assert tuple(map(float, spec.decide(bad, jnp.array(untrained)))) == decision
+    bad = Verdict(worse=jnp.array(True), evidence=jnp.array(0.25))
+    decided = Inference(**fields).decide(jnp.array(0.8), bad, jnp.array(untrained))
+    assert tuple(map(float, decided)) == pytest.approx(decision)
 
 
 def one_demonstration(policy_mmd: float, clone_mmd: float, apart: float):
@@ -96,15 +94,19 @@ def test_with_one_demonstration_the_clone_has_to_be_nearer_than_noise_explains()
     assert bool(one_demonstration(0.3, 0.3, apart=0.01).worse)
     assert bool(one_demonstration(0.3, 0.29, apart=0.01).worse)  # 0.0841 > 0.09 - 0.02
     assert not bool(one_demonstration(0.3, 0.25, apart=0.01).worse)  # 0.0625 < 0.07
-    assert float(one_demonstration(0.3, 0.3, apart=0.01).belief) == pytest.approx(7 / 9, rel=1e-4)
-    assert float(one_demonstration(0.3, 0.3, apart=1.0).belief) == 0
+    evidence = float(one_demonstration(0.3, 0.3, apart=0.01).evidence)
+    assert evidence == pytest.approx(7 / 9, rel=1e-4)
+    assert float(one_demonstration(0.3, 0.3, apart=1.0).evidence) == 0
 
 
-def test_a_clone_that_is_worse_soon_loses_the_pull_but_never_all_of_it():
-    verdicts = [judged(0.2, clone, scatter=0.0) for clone in (0.1, 0.2, 0.21, 0.4)]
-    assert [float(each.belief) for each in verdicts] == pytest.approx([1, 1, (20 / 21) ** 2, 1 / 4])
-    pulls = [float(Inference(pull=2.0).decide(each, jnp.array(False))[1]) for each in verdicts]
-    assert pulls == pytest.approx([2, 2, 2 * (20 / 21) ** 16, 0.1], rel=1e-4)
+def test_evidence_against_a_clone_adds_up_and_is_made_up_for():
+    belief, beliefs = jnp.ones(()), []
+    for clone in (0.1, 0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1):
+        verdict_now = judged(0.2, clone, scatter=0.0)
+        assert float(verdict_now.evidence) == pytest.approx(4 if clone == 0.1 else 1 / 4)
+        _, belief = Inference().decide(belief, verdict_now, jnp.array(False))
+        beliefs.append(float(belief))
+    assert beliefs == pytest.approx([1, 1 / 4, 1 / 16, 0.05, 0.05, 0.2, 0.8, 1])
 
 
 # The forward model as witness

@@ -15,9 +15,10 @@ How much of it to believe is measured:
 - The world is the judge. Half of the real streams are acted by the clone, the others by the
   planner's policy. With m and c the distances of their states from the demonstrated ones, the clone
   counts as worse if c² > m² + noise, where the noise is what the expert's own episodes would show.
-  As long as it is not worse, the planner starts from it and the pull is β. A worse clone loses the
-  pull quickly: it is β · ((m² + noise)/c²)^sharpness, at least β/20. (-log π has a large gradient
-  where π has little noise: with a sharpness of 1 a bad clone held the planner back.)
+  As long as it is not worse, the planner starts from it. Evidence against a clone adds up: the pull
+  is β · B with B ← min(1, B · (m² + noise)/c²) in every iteration, whose logarithm is a cumulative
+  sum as in tests for a change (Page, 1954). So a clone that is worse once keeps most of its pull,
+  and one that stays worse keeps the share `least_pull` of it.
   With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
@@ -44,7 +45,7 @@ from ilfo.common.fitting import Adam, Passes
 from ilfo.common.pytrees import between
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import DemonstratedSteps, Log, Normaliser
-from ilfo.common.validation import require_at_least
+from ilfo.common.validation import require_at_least, require_share
 from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.base import AbstractModel
 from ilfo.dynamics.inverse import InverseEnsemble, InverseState
@@ -58,8 +59,6 @@ RECENT = 3
 LEAST_NOISE = -4.0
 """Lower bound of the logarithm of a clone's standard deviations. It is below that of the planner's
 policy, which has to explore: a clone of one that acts without noise should hardly have any."""
-LEAST_BELIEF = 0.05
-"""The share of β with which the worst clone pulls."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
 
@@ -80,8 +79,8 @@ class Inference(eqx.Module):
     """Begin iterations with the clone, as long as the world does not call it worse."""
     pull: float = 1.0
     """β: largest weight of the pull; 0 turns it off."""
-    sharpness: float = 8.0
-    """How quickly the pull falls as the clone gets worse than the policy."""
+    least_pull: float = 0.05
+    """Share of β that remains as long as the clone stays worse than the policy."""
     judged: bool = True
     """Let the world judge the clone; otherwise it always counts as good."""
     witness: bool = True
@@ -89,7 +88,8 @@ class Inference(eqx.Module):
     alike."""
 
     def __post_init__(self):
-        require_at_least(self, 0, "pull", "sharpness", "explore")
+        require_at_least(self, 0, "pull", "explore")
+        require_share(self, "least_pull")
 
     def init(
         self, policy: AbstractPolicy, state_dim: int, actions: ActionSpace, *, key: Array
@@ -98,7 +98,7 @@ class Inference(eqx.Module):
         inverse = self.inverse.init(state_dim, actions, key=key)
         optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
         clone = with_bound(policy, LEAST_NOISE)
-        return InferenceState(inverse, policy, clone, clone, optimiser, none)
+        return InferenceState(inverse, policy, clone, clone, optimiser, none, jnp.ones(()))
 
     def fit(
         self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
@@ -114,18 +114,19 @@ class Inference(eqx.Module):
         )
         fits = state.fits + 1
         clone = between(state.clone, fitted, (RECENT + 1) / (RECENT + fits))
-        state = InferenceState(inverse, state.explorer, clone, fitted, optimiser, fits)
+        state = InferenceState(
+            inverse, state.explorer, clone, fitted, optimiser, fits, state.belief
+        )
         return state, inferred, log | {"clone_loss": loss}
 
     def decide(
-        self, verdict: "Verdict", untrained: Bool[Array, ""]
+        self, belief: Float[Array, ""], verdict: "Verdict", untrained: Bool[Array, ""]
     ) -> tuple[Bool[Array, ""], Float[Array, ""]]:
-        """Whether the planner starts from the clone, and the weight of the pull. Before the clone
+        """Whether the planner starts from the clone, and the new belief in the clone. Before it
         has acted there is nothing to judge it by."""
         unjudged = untrained | (not self.judged)
-        belief = jnp.maximum(verdict.belief**self.sharpness, LEAST_BELIEF)
-        strength = self.pull * jnp.where(unjudged, 1.0, belief)
-        return (unjudged | ~verdict.worse) & self.start, strength
+        belief = jnp.clip(belief * verdict.evidence, self.least_pull, 1.0)
+        return (unjudged | ~verdict.worse) & self.start, jnp.where(unjudged, 1.0, belief)
 
 
 class InferenceState(eqx.Module):
@@ -138,6 +139,8 @@ class InferenceState(eqx.Module):
     """The last fit, from which the next one goes on."""
     optimiser: Any
     fits: Int[Array, ""]
+    belief: Float[Array, ""]
+    """The share of the pull that the clone deserves, by all that the world has said of it."""
 
     def acting(self, policy: AbstractPolicy) -> AbstractPolicy:
         """The planner's policy as it acts in the real environment: not more noisily than the
@@ -150,8 +153,8 @@ class Verdict(NamedTuple):
 
     worse: Bool[Array, ""]
     """It is further from the expert than the policy is, beyond noise."""
-    belief: Float[Array, ""]
-    """Squared distance that is allowed, relative to its own; 1 if it is not worse."""
+    evidence: Float[Array, ""]
+    """Squared distance that is allowed, relative to its own: below 1 if it is worse."""
 
 
 def verdict(
@@ -171,8 +174,7 @@ def verdict(
     expected = floor.scatter * (1 / policy.episodes + 1 / clone.episodes)
     noise = jnp.where(floor.demonstrations > 1, expected, -own)
     allowed = jnp.maximum(policy_mmd**2 + noise, 0.0)
-    belief = jnp.minimum(1.0, allowed / jnp.maximum(clone_mmd**2, 1e-12))
-    return Verdict(clone_mmd**2 > allowed, belief)
+    return Verdict(clone_mmd**2 > allowed, allowed / jnp.maximum(clone_mmd**2, 1e-12))
 
 
 def explained(

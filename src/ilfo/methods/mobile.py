@@ -384,7 +384,8 @@ def infer(
         trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
     untrained = exploring(settings, problem, state.iteration)
     judged = verdict(pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor)
-    starts, strength = spec.decide(judged, untrained)
+    starts, belief = spec.decide(inference.belief, judged, untrained)
+    inference, strength = replace(inference, belief=belief), spec.pull * belief
     # nothing that could be returned has acted yet: take the newest
     newest = Choice.unmeasured(inference.clone, state.iteration + 1)
     state = eqx.tree_at(
