@@ -1,5 +1,8 @@
 """A run directory does not choose what code is imported."""
 
+import contextlib
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,10 +12,9 @@ import pytest
 from ilfo.cli import main
 from ilfo.runs import machine
 from ilfo.runs.checks import check_env
-from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.directory import RunError
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best, load_policies
-from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import MACHINE, small_spec
 
 MODULE = "module_of_a_run"
@@ -82,12 +84,38 @@ def test_the_command_imports_what_it_names(run, capsys):
 def test_a_file_may_be_named_from_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     env = f"{tmp_path / 'own_env.py'}:Cart"
-    run, spec = (
-        RunDirectory(tmp_path, {}, None),
-        RunSpec(task=None, env=env, demos="x.npz", total_timesteps=100),
-    )
-    check_env(run, spec, "own_env.py")
-    check_env(run, spec, str(tmp_path / "own_env.py"))
+    check_env(tmp_path, env, "own_env.py")
+    check_env(tmp_path, env, str(tmp_path / "own_env.py"))
     for other in ("other.py", "own_env", None):
         with pytest.raises(RunError, match="--trust-env"):
-            check_env(run, spec, other)
+            check_env(tmp_path, env, other)
+
+
+@pytest.mark.parametrize(
+    "env", ["os:system,command=touch", "builtins:exec", "gymnasium:make,id=x", "os:getcwd"]
+)
+def test_functions_of_imported_modules_are_code_as_well(env, tmp_path):
+    with pytest.raises(RunError, match=f"add --trust-env {env.partition(':')[0]} "):
+        check_env(tmp_path, env, None)
+
+
+def test_what_is_imported_and_registered_or_an_environment_needs_no_trust(tmp_path):
+    for env in (
+        "CartPole-v1",
+        "ilfo.environments:ilfo/Hopper-v0,mass=1.3",
+        "gymnasium.envs.classic_control:CartPoleEnv",
+    ):
+        check_env(tmp_path, env, None)
+
+
+def test_no_command_that_reads_a_run_calls_a_function_which_that_names(run, tmp_path):
+    """Not even resuming, which makes the environment before it reads the checkpoint."""
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    config = json.loads((copy / "config.json").read_text())
+    config["spec"] |= {"env": "os:mkdir", "env_set": [f"path={tmp_path / 'made'}"]}
+    (copy / "config.json").write_text(json.dumps(config))
+    for command in (["resume"], ["evaluate"], ["report", "--no-film"]):
+        with contextlib.suppress(SystemExit):
+            main([*command, str(copy)])
+    assert not (tmp_path / "made").exists()

@@ -126,11 +126,13 @@ class RecordExpert:
     """Seed of the episodes; by default that of training."""
     greedy: bool = False
     """Act greedily."""
+    trust_env: str | None = None
+    """The module or file whose code the environment of the training may run."""
 
     def run(self) -> None:
         check_new(self.out)
         require_at_least(self, 1, "episodes")
-        expert = directory.load(self.directory)
+        expert = directory.load(self.directory, trust_env=self.trust_env)
         seed = expert.seed if self.seed is None else self.seed
         again = f"ilfo expert record FOLDER --episodes {self.episodes} --seed {seed} --out FILE"
         rebuild = f"{expert.command} && {again}"

@@ -31,6 +31,8 @@ class Export:
     """New file: .npz (NumPy), .onnx (extra onnx) or .pt (PyTorch, extra torch)."""
     seed: int | None = None
     """Seed whose policy is written; by default the one that was judged best."""
+    trust_env: str | None = None
+    """Experts: the module or file whose code the environment of the training may run."""
 
     def run(self) -> None:
         portable.check_name(self.out)
@@ -42,7 +44,7 @@ class Export:
     def _write_expert(self) -> None:
         if self.seed is not None:
             raise ValueError(f"{self.run_directory} is that of an expert, which has no --seed")
-        expert = directory.load(self.run_directory)
+        expert = directory.load(self.run_directory, trust_env=self.trust_env)
         problem = expert.problem
         arrays = portable.to_arrays(expert.policy, problem.actions, problem.observation_shape)
         portable.write(arrays, self.out)

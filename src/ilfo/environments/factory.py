@@ -185,9 +185,18 @@ def located(name: str) -> str:
 
 
 def module_of(environment: Environment) -> str | None:
-    """The module that an id of the form `package:Id` imports, unless it is imported already."""
-    package = environment.rpartition(":")[0] if isinstance(environment, str) else ""
-    return package if package and package not in sys.modules else None
+    """The module whose code a name of the form `package:Id` runs: all of it by importing it, or a
+    function of it by calling that. None if it is imported already, and the name is registered or
+    that of an environment class."""
+    if not isinstance(environment, str):
+        return None
+    module, _, entry = split_options(environment)[0].rpartition(":")
+    if not module:
+        return None
+    imported = sys.modules.get(module)
+    named = getattr(imported, entry, None)
+    made_by_class = isinstance(named, type) and issubclass(named, gym.Env)
+    return None if imported and (entry in gym.registry or made_by_class) else module
 
 
 def _maker(environment: Environment, horizon: int | None) -> Callable[..., gym.Env]:

@@ -20,11 +20,11 @@ from ilfo.agents.settings import differences
 from ilfo.common.fitting import SGD, Adam
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import state_dim
-from ilfo.environments.factory import Factory, factory
+from ilfo.environments.factory import Factory, factory, module_of
 from ilfo.experts.off_policy import OffPolicyPlan, OffPolicyTraining, Spaces, first_state
 from ilfo.planners.sac import SAC
 from ilfo.policies.squashed import SquashedMLP
-from ilfo.runs.checks import check_here
+from ilfo.runs.checks import check_env, check_here
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.storage import checkpoint, config
 from ilfo.storage.provenance import commit, source, versions
@@ -130,7 +130,8 @@ def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
 
 def finish(run: RunDirectory) -> dict[str, Any]:
     """Evaluate the best policy in new episodes, write the summary and return it."""
-    expert, training = load(run.path), _training(run)
+    # the command that trains it names the environment, so it is trusted
+    expert, training = load(run.path, trust_env=_module(run)), _training(run)
     measured = {
         f"{name}_return": training.evaluate(expert.policy, greedy, Purpose.CHOOSE)
         for name, greedy in (("greedy", True), ("stochastic", False))
@@ -145,14 +146,18 @@ def is_expert(path: Path) -> bool:
     return RunDirectory.open(path).config.get("kind") == "expert"
 
 
-def load(path: Path) -> Expert:
-    """The best policy so far of a training."""
+def load(path: Path, environment: Factory | None = None, trust_env: str | None = None) -> Expert:
+    """The best policy so far of a training; with `environment`, for acting in that one. Otherwise
+    it is made from what the directory says, and `trust_env` is the module whose code that may run.
+    """
     run = RunDirectory.open(path)
     _check_expert(run)
+    if environment is None:
+        check_env(path, run.entry("environment", str), trust_env)
     if not (run.path / BEST).exists():
         raise checkpoint.CheckpointError(f"{path} has no checkpoint yet; let a round finish first")
     name, seed, plan = run.config["environment"], run.config["seed"], _plan(run)
-    env_factory = factory(name)
+    env_factory = environment or factory(name)
     like = eqx.filter_eval_shape(
         lambda: first_state(plan, Spaces(env_factory), seed).learner.policy
     )
@@ -166,6 +171,10 @@ def load(path: Path) -> Expert:
         "curve": [[row["steps"], round(row["stochastic_return"], 2)] for row in rows],
     }
     return Expert(policy, name, env_factory, seed, training)
+
+
+def _module(run: RunDirectory) -> str | None:
+    return module_of(run.config["environment"])
 
 
 def _training(run: RunDirectory) -> OffPolicyTraining:

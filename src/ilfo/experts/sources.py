@@ -27,7 +27,7 @@ def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool
     """
     path = Path(source)
     if path.is_dir() and directory.is_expert(path):
-        expert = directory.load(path)
+        expert = directory.load(path, env_factory)
         predict = Predictor(expert.policy, expert.problem)
         generator = np.random.default_rng([seed, Purpose.PREDICT])
         return lambda observation: predict(observation, generator, greedy)

@@ -7,25 +7,26 @@ what code is imported.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ilfo.agents.agent import Agent
-from ilfo.environments.factory import located, module_of
+from ilfo.environments.factory import Environment, located, module_of
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.integrity import ELSEWHERE
-from ilfo.runs.spec import RunSpec
 from ilfo.storage.provenance import commit, source, versions
 
 
-def check_env(run: RunDirectory, spec: RunSpec, trusted: str | None) -> None:
-    """Raise RunError if the run's environment would import a module that nobody named."""
-    module = module_of(spec.environment())
+def check_env(path: Path, environment: Environment, trusted: str | None) -> None:
+    """Raise RunError if the environment that a directory names would run code of a module that
+    nobody named."""
+    module = module_of(environment)
     named = located(f"{trusted}:").removesuffix(":")  # a file may be named from where one is
     if module is not None and module != named:
         raise RunError(
-            f"{run.path} was trained in {spec.env}, and to make that environment the module "
-            f"{module} has to be imported, which runs its code; if you trust it, add "
-            f"--trust-env {module} (in Python, import it first or pass trust_env={module!r})"
+            f"{path} was trained in {environment}, and to make that environment code of the module "
+            f"{module} has to be run; if you trust it, add --trust-env {module} (in Python, pass "
+            f"trust_env={module!r})"
         )
 
 

@@ -79,7 +79,9 @@ def resume(
     """
     with RunDirectory.open(path, write=True) as run:
         spec = spec_of(run)
-        check_env(run, spec, trust_env)
+        check_env(run.path, spec.environment(), trust_env)
+        if run.checkpoint.exists():
+            run.check_files()
         if not anyway:
             check_here(run, machine)
         evaluate_every(run)  # before any work
@@ -89,7 +91,6 @@ def resume(
         agent.check_budget(spec.budget)
         check_agent(run, agent)
         if run.checkpoint.exists():
-            run.check_files()
             agent.restore(run.checkpoint)
         done = check_progress(run, agent.iteration)
         if (spec.budget or 0) < (done - 1) * agent.samples_per_iteration:

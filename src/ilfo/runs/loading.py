@@ -19,7 +19,7 @@ def load_best(path: Path, trust_env: str | None = None) -> Agent:
     """
     run = RunDirectory.open(path)
     spec = spec_of(run)
-    check_env(run, spec, trust_env)
+    check_env(run.path, spec.environment(), trust_env)
     return load_agent(_checkpoint(run), spec.environment())
 
 
