@@ -87,7 +87,7 @@ def test_a_node_that_is_killed_changes_nothing(cluster, sweep, tmp_path):
 
     (lost,) = (event for event in heard if event.state == "lost")
     assert 2 < before[lost.job.name] < ITERATIONS, "it was killed in mid-run"
-    printed = re.findall(r"^iteration (\d+) ", lost.job.log.read_text(), re.M)
+    printed = re.findall(r"^iteration (\d+)\b", lost.job.log.read_text(), re.M)
     assert printed.count("1") == 1, "it went on from its checkpoint, not from the beginning"
     assert printed[-1] == str(ITERATIONS)
     for run in sweep.runs:
