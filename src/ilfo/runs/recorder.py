@@ -118,7 +118,7 @@ class Recorder(Callback):
                 *agent.remarks(),
                 *_remarks_on_returns(agent, seeds),
             ],
-            "diagnosis": findings(self.run.rows("metrics"), seeds),
+            "diagnosis": findings(self.run.rows("metrics"), seeds, self.run.config),
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)
