@@ -1,10 +1,10 @@
 """Do recordings move as the environment moves?
 
 Many environments show positions and their velocities. In such a pair of dimensions i and j, the
-change of i over a step is a constant (the time of a step) times j. Which j depends on how the
-environment steps: the velocity before the step, after it, or between both; the one that fits best is
-taken. The pairs are found where random actions move the environment; the recordings must show the
-same constant, or they are at another rate, in other units, in another order, or backwards.
+change of i over a step is a constant (the time of a step) times j: before the step, after it or
+between, as the environment steps; what fits best is taken. The pairs are found where random actions
+move the environment; the recordings must show the same constant, or they are at another rate, in
+other units, in another order, or backwards.
 """
 
 from collections.abc import Iterator
