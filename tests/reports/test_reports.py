@@ -124,6 +124,28 @@ def test_methods_are_not_compared_by_their_settings(tmp_path):
     assert "planner" not in "".join(labels)
 
 
+def test_the_same_recordings_with_actions_are_no_difference(tmp_path):
+    """A method that reads actions has another fingerprint of them, and may have no budget."""
+    records = [
+        read_run(run(tmp_path, "mobile")),
+        read_run(run(tmp_path, "bc", method="bc", total_timesteps=None)),
+    ]
+    records[1].run.config["demonstrations"] = "another"
+    assert [group.label for group in group_runs(records)] == ["mobile, total_timesteps=80", "bc"]
+    again = read_run(run(tmp_path, "again"))
+    again.run.config["demonstrations"] = "changed"
+    assert "demonstrations changed" in group_runs([records[0], again])[1].label
+
+
+def test_a_narrow_table_is_broken_between_words(tmp_path, capsys, monkeypatch):
+    paths = [run(tmp_path, task, task=task) for task in ("hopper", "walker2d")]
+    monkeypatch.setattr("ilfo.cli.report.console.width", 60)
+    main(["compare", *map(str, paths)])
+    text = capsys.readouterr().out
+    for word in ("environment", "stochastic", "walker2d", "return"):
+        assert word in text
+
+
 def test_compare_prints_a_table_and_draws(tmp_path, capsys):
     first, second = run(tmp_path, "a"), run(tmp_path, "b", **{"weight": 0.7})
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".html", b"<!DOCTYPE")):
