@@ -354,6 +354,11 @@ def test_the_history_has_a_column_per_metric(trained):
 def test_a_folder_of_a_run_is_its_last_checkpoint(finished_run, tmp_path):
     loaded = MobILE.load(finished_run)
     assert bits(loaded.state) == bits(MobILE.load(finished_run / "last.npz").state)
+    assert loaded.history["iteration"].tolist() == list(range(1, loaded.iteration + 1))
+    assert np.isfinite(loaded.history["mmd"]).all()
+    assert repr(loaded).startswith(f"MobILE({loaded.learned_in}, seeds 0, 1")
+    assert f"{loaded.iteration} iterations, MobILESettings(" in repr(loaded)
+    assert "policy_steps=2" in repr(loaded)
     with pytest.raises(CheckpointError, match=r"is a folder without last.npz"):
         MobILE.load(tmp_path)
 
