@@ -425,7 +425,7 @@ ENDLESS = lambda: Spaces(FLAT, DISCRETE)
     [
         ("Pendulum-v1", "demonstrated states have 4 .* Pendulum-v1 have 3.*pass .* as feature_map"),
         (lambda: Spaces(DISCRETE, DISCRETE), r"observation space is Discrete\(2\), but only Box"),
-        (lambda: Spaces(FLAT, gym.spaces.Box(-np.inf, np.inf, (1,))), "unbounded.*RescaleAction"),
+        (lambda: Spaces(FLAT, gym.spaces.Box(-np.inf, np.inf, (1,))), "unbounded.*TransformAction"),
         (
             lambda: Spaces(FLAT, gym.spaces.Text(2)),
             r"action space is Text\(1, 2.*, but only Box, Disc",

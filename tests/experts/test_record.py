@@ -165,7 +165,7 @@ def test_the_first_policy_that_is_good_enough_is_recorded(task, tmp_path, monkey
         "return 29.9 of 30  200 of 5000000",
         "return 30.0 of 30  300 of 5000000",
     ]
-    assert lines[3:] == [
+    assert lines[4:] == [
         f"recorded 13 trajectories, mean return {demonstrations.expert_return:.1f}"
     ]
 

@@ -173,6 +173,16 @@ def test_a_report_is_one_file_without_links(tmp_path):
         main(["report", str(path), "--no-film"])  # nothing is overwritten
 
 
+def test_an_environment_of_ones_own_is_not_played_unless_it_is_trusted(tmp_path, capsys):
+    path = run(tmp_path, "own", task=None, env="nobodys.py:Own", demos="none.npz")
+    (path / "summary.json").unlink()
+    (path / "last.npz").unlink()
+    main(["report", str(path)])
+    said = capsys.readouterr().out
+    assert "states, film and model are missing" in said
+    assert "--trust-env nobodys.py" in said
+
+
 def test_an_unfinished_run_is_reported_as_such(tmp_path):
     path = tmp_path / "run"
     shutil.copytree(RECORDED / "mobile", path)

@@ -39,14 +39,18 @@ class Report:
         out = self.out or self.run_directories[0] / "report.html"
         runs = [read_run(path) for path in self.run_directories]
         check_out(out, (".html",))
+        left_out: list[str] = []
         with console.status("", spinner="dots") as status:
             text = report_page(
                 runs,
                 film=self.film,
                 trust_env=self.trust_env,
                 doing=lambda path: status.update(f"playing {path}"),
+                missing=left_out.append,
             )
         atomic_write_text(out, text)
+        for reason in left_out:
+            say(reason)
         say(f"report: {out}")
 
 
