@@ -39,13 +39,13 @@ from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.agents.settings import changed
-from ilfo.agents.sight import dimension_names
 from ilfo.common.compiling import compiled
 from ilfo.common.devices import devices
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment, Factory, factory
+from ilfo.environments.observing import dimension_names
 from ilfo.policies import portable
 from ilfo.policies.base import AbstractPolicy
 from ilfo.rollouts.episodes import Episode

@@ -7,10 +7,11 @@ import numpy as np
 import tyro
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.sight import bounds, dimension_labels, look
+from ilfo.agents.sight import bounds, look
 from ilfo.cli.console import say
 from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.data.plot import check_picture
+from ilfo.environments.observing import dimension_labels
 from ilfo.reports.figures import examination_figure, save_figure
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.doctor import diagnose

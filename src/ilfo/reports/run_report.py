@@ -7,10 +7,10 @@ import numpy as np
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.seeds import one_seed
-from ilfo.agents.sight import dimension_labels
 from ilfo.common.optional import MissingExtraError
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import SAMPLE, sample
+from ilfo.environments.observing import dimension_labels
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.reports import html
@@ -23,7 +23,7 @@ from ilfo.rollouts.beside_expert import first_recording, frames_beside_expert
 from ilfo.rollouts.episodes import Episode
 from ilfo.rollouts.film_files import as_gif
 from ilfo.rollouts.model_error import prediction_errors
-from ilfo.rollouts.video import check_rendering
+from ilfo.rollouts.video import NoPictureError, check_rendering
 from ilfo.runs.csv_tables import RunError
 from ilfo.runs.doctor import diagnose
 from ilfo.runs.loading import load_best
@@ -148,8 +148,11 @@ def _states(agent: Agent, demonstrations: Demonstrations) -> Iterator[str]:
 
 
 def _film(agent: Agent, demonstrations: Demonstrations) -> Iterator[str]:
-    check_rendering(agent.factory)
     recording = first_recording(agent.factory, demonstrations)
+    try:
+        check_rendering(agent.factory)
+    except NoPictureError:
+        recording = recording.plotted()
     policy = HostPolicy.single(agent.policy())
     frames, milliseconds, total = frames_beside_expert(agent.factory, policy, recording, seed=SEED)
     yield html.heading("Film", 3)
