@@ -13,6 +13,7 @@ from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import comparison_figure
 from ilfo.reports.groups import group_runs
 from ilfo.reports.records import read_run
+from ilfo.reports.results import result_table
 from ilfo.runs.csv_tables import RunError
 from tests.runs.test_recorded import RECORDED
 
@@ -206,6 +207,13 @@ def test_bad_input_is_said_before_any_work(tmp_path, capsys):
     (empty / "metrics.csv").unlink()
     with pytest.raises(RunError, match="no finished iteration"):
         read_run(empty)
+
+
+@pytest.mark.parametrize("method", ["mobile", "bco"])
+def test_how_policies_were_chosen_is_said_in_words(method):
+    summary = json.loads((RECORDED / method / "summary.json").read_text())
+    caption = result_table(summary).caption
+    assert caption.endswith("policies chosen by their distance to the recordings")
 
 
 def test_texts_are_escaped():

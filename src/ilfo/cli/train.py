@@ -79,7 +79,7 @@ class Train(LayoutOptions):
     dynamics: str | None = None
     """Dynamics model: ensemble, knr, gp or tabular; short for --set dynamics=CLASS."""
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """Hyper-parameters to change, e.g. weight=0 planner.kl=0.02; `ilfo settings` lists them."""
+    """Hyper-parameters to change, e.g. weight=0 planner.kl=0.05; `ilfo settings` lists them."""
     evaluate_every: int = 1
     """Iterations between measurements of the true return; training does not use it."""
     devices: int | None = None
