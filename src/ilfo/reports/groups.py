@@ -105,7 +105,7 @@ def _labels(firsts: Sequence[RunRecord]) -> list[str]:
 def _label(run: RunRecord, others: Sequence[RunRecord]) -> str:
     """What differs: first of the problem, then, among runs of one method, of the settings."""
     problem, own = _problem(run), _settings(run)
-    varying = [name for name in problem if _varies([_problem(other) for other in others], name)]
+    varying = [name for name in problem if _varies(_posed(others, name), name)]
     if "demos" in varying and "demonstrations" in varying:
         varying.remove("demonstrations")  # a fingerprint; the file says it better
     alike = [other for other in others if other.spec.method == run.spec.method]
@@ -119,6 +119,12 @@ def _label(run: RunRecord, others: Sequence[RunRecord]) -> str:
     parts += [_said(name, own[name]) for name in changed]
     more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     return ", ".join(parts[:SHOWN]) + more or run.spec.method
+
+
+def _posed(runs: Sequence[RunRecord], name: str) -> list[dict[str, Any]]:
+    """Their problems; of budgets those that there are, because some methods take no steps."""
+    problems = [_problem(run) for run in runs]
+    return [p for p in problems if name != "total_timesteps" or p[name] is not None]
 
 
 def _varies(records: Sequence[Mapping[str, Any]], name: str) -> bool:
