@@ -354,6 +354,11 @@ def test_the_history_has_a_column_per_metric(trained):
 def test_a_folder_of_a_run_is_its_last_checkpoint(finished_run, tmp_path):
     loaded = MobILE.load(finished_run)
     assert bits(loaded.state) == bits(MobILE.load(finished_run / "last.npz").state)
+    assert loaded.history["iteration"].tolist() == list(range(1, loaded.iteration + 1))
+    assert np.isfinite(loaded.history["mmd"]).all()
+    assert repr(loaded).startswith(f"MobILE({loaded.learned_in}, seeds 0, 1")
+    assert f"{loaded.iteration} iterations, MobILESettings(" in repr(loaded)
+    assert "policy_steps=2" in repr(loaded)
     with pytest.raises(CheckpointError, match=r"is a folder without last.npz"):
         MobILE.load(tmp_path)
 
@@ -420,7 +425,7 @@ ENDLESS = lambda: Spaces(FLAT, DISCRETE)
     [
         ("Pendulum-v1", "demonstrated states have 4 .* Pendulum-v1 have 3.*pass .* as feature_map"),
         (lambda: Spaces(DISCRETE, DISCRETE), r"observation space is Discrete\(2\), but only Box"),
-        (lambda: Spaces(FLAT, gym.spaces.Box(-np.inf, np.inf, (1,))), "unbounded.*RescaleAction"),
+        (lambda: Spaces(FLAT, gym.spaces.Box(-np.inf, np.inf, (1,))), "unbounded.*TransformAction"),
         (
             lambda: Spaces(FLAT, gym.spaces.Text(2)),
             r"action space is Text\(1, 2.*, but only Box, Disc",

@@ -10,6 +10,7 @@ import pytest
 from ilfo.agents.method import LearningWarning
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.stock import BUNDLED
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.methods.mobile import MobILE
 from tests.helpers.agents import STEP, bits, small_agent
@@ -162,6 +163,25 @@ def test_what_is_wrong_is_found(case):
         matching = [finding for finding in found if re.search(text, finding.text)]
         assert matching, [finding.text for finding in found]
         assert matching[0].wrong is wrong
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda s: s[::4], "look 4 control steps apart, not 1"),
+        (lambda s: s[::-1], "as if they ran backwards: dimension 0 changes -1 times"),
+        (lambda s: s[:, [0, 3, 2, 1]], "dimension 0 moves with 3, in the environment with 1"),
+    ],
+)
+def test_positions_that_move_with_the_velocity_before_the_step(change, text):
+    """CartPole steps so; Hopper moves with the mean of both velocities."""
+    assert any(text in finding.text for finding in findings(CARTPOLE, changed(CARTPOLE, change)))
+
+
+@pytest.mark.parametrize("name", ["Hopper-v5", "Hopper-v5-greedy"])
+def test_nothing_is_found_in_recordings_of_a_stock_environment(name):
+    recorded = Demonstrations.load(BUNDLED / f"{name}.npz")
+    assert MobILE("Hopper-v5", recorded).findings == []
 
 
 def test_order_is_not_blamed_for_what_it_does_not_explain():

@@ -25,13 +25,22 @@ LOG = {
 }
 
 
+class Learning:
+    """What a progress display sees of an agent."""
+
+    iteration, method = 0, MobILE.method
+
+    def __init__(self):
+        self.history: dict[str, Any] = {}
+
+
 def show(*logs: dict[str, Any], terminal: bool = False) -> str:
     file = io.StringIO()
     console = Console(
         file=file, force_terminal=terminal, width=60, color_system=None, _environ={"TERM": "xterm"}
     )
     progress = Progress(console)
-    progress.on_start(MobILE)
+    progress.on_start(Learning())
     for log in logs:
         progress.on_iteration(MobILE, log)
     progress.on_end(MobILE)
@@ -44,15 +53,16 @@ def test_one_plain_line_per_iteration() -> None:
         "iteration 3  samples 3000/30000  MMD to expert 0.5  model loss -1.5  bonus 0.125  "
         "KL 0.01  left -",
         "iteration 4  samples 4000/30000  MMD to expert 0.5  model loss -1.5  bonus 0.125  "
-        "KL 0.01  left 0:00:52",
+        "KL 0.01  500/s  left 0:00:52",
     ]
 
 
 def test_a_method_that_takes_no_steps_is_counted_in_iterations() -> None:
     log = {"iteration": 1, "online_samples": 0, "total_iterations": 5, "seconds": 10.0}
     logs = (log, log | {"iteration": 3, "seconds": 12.0})
-    assert show(*logs).splitlines() == ["iteration 1/5    left -", "iteration 3/5    left 0:00:02"]
-    last = show(*logs, terminal=True).rpartition("iteration 3/5  left 0:00:02")[2]
+    plain = show(*logs).splitlines()
+    assert plain == ["iteration 1/5    left -", "iteration 3/5    1/s  left 0:00:02"]
+    last = show(*logs, terminal=True).rpartition("iteration 3/5  1/s  left 0:00:02")[2]
     assert last.count("━") == 36  # three fifths of 60
 
 
@@ -76,7 +86,7 @@ def test_live_display_on_a_terminal() -> None:
     assert "\x1b[?25l" in text  # the cursor is hidden while the display lives
     assert text.index("\x1b[?25h") > text.index("\x1b[?25l")
     last = text[text.rindex("iteration 4") :]
-    assert "samples 4000/30000  left 0:00:52" in last
+    assert "samples 4000/30000  500/s  left 0:00:52" in last
     assert "━" in last.splitlines()[1]
     assert last.splitlines()[2].startswith(
         "MMD to expert 0.5  model loss -1.5  bonus 0.125  KL 0.01"
@@ -106,26 +116,47 @@ def test_a_distance_is_shown_beside_the_untrained_one() -> None:
 
 
 def test_findings_are_shown_once() -> None:
-    class Watched:
-        iteration, method = 0, MobILE.method
-
-        def __init__(self):
-            self.findings = [Finding(True, "states leave the Box")]
-
     file = io.StringIO()
     progress = Progress(Console(file=file))
-    agent = Watched()
+    agent = Learning()
+    progress.on_phase(agent, "comparing")
+    agent.findings = [Finding(True, "states leave the Box")]
     for doing in ("preparing", "compiling"):
         progress.on_phase(agent, doing)
     progress.on_end(agent)
-    assert file.getvalue().count("wrong: states leave the Box\n") == 1
+    comparing, found, *rest = file.getvalue().splitlines()
+    assert (comparing, found) == ("comparing ...", "wrong: states leave the Box")
+    assert rest == ["preparing ...", "compiling ..."]
+
+
+def test_after_a_resume_the_untrained_distance_is_known() -> None:
+    file = io.StringIO()
+    progress, agent = Progress(Console(file=file, width=200)), Learning()
+    agent.history = {"iteration": np.array([1, 2]), "mmd": np.array([[0.8, 1.0], [0.5, 0.7]])}
+    progress.on_start(agent)
+    progress.on_iteration(agent, LOG)
+    assert "MMD to expert 0.5 (untrained 0.9)" in file.getvalue()
+
+
+def test_what_was_learned_is_shown_while_it_is_evaluated() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=60, _environ={"TERM": "xterm"})
+    progress, agent = Progress(console), Learning()
+    progress.on_start(agent)
+    progress.on_iteration(agent, LOG)
+    progress.on_end(agent)
+    file.truncate(0)
+    progress.on_phase(agent, "evaluating")
+    progress.on_end(agent)
+    assert "samples 3000/30000" in file.getvalue()
+    assert "evaluating" in file.getvalue()
 
 
 def test_a_progress_display_can_be_used_again() -> None:
     file = io.StringIO()
     progress = Progress(Console(file=file))
     for _ in range(2):
-        progress.on_start(MobILE)
+        progress.on_start(Learning())
         progress.on_iteration(MobILE, LOG)
         progress.on_end(MobILE)
     assert [line.endswith("left -") for line in file.getvalue().splitlines()] == [True, True]

@@ -6,6 +6,7 @@ import pytest
 from ilfo.cli import main
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.tasks import find_task
+from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import start
 from ilfo.runs.spec import RunSpec
 from tests.runs.test_recorded import RECORDED
@@ -38,11 +39,20 @@ def test_wrong_recordings_end_with_a_failure_and_are_not_trained_on(tmp_path, ca
     with pytest.raises(SystemExit) as ended:
         main(["doctor", *arguments])
     assert ended.value.code == 1
-    assert "wrong: recorded states leave" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "wrong: recorded states leave" in said
+    assert "add --picture FILE.png" in said
     spec = RunSpec(task=None, env=CARTPOLE.environment, demos=str(file), total_timesteps=1_000)
     with pytest.raises(ValueError, match="--accept-anyway"):
         start(spec, tmp_path / "run", {})
     assert not (tmp_path / "run").exists()
+
+
+def test_an_experts_folder(tmp_path, capsys):
+    RunDirectory.create(tmp_path / "expert", {"kind": "expert"}).close()
+    with pytest.raises(SystemExit):
+        main(["doctor", str(tmp_path / "expert")])
+    assert "holds an expert, which imitates nobody" in capsys.readouterr().err
 
 
 def test_a_run(capsys):
@@ -55,6 +65,7 @@ def test_a_run(capsys):
     [
         ([], "give a run directory, or both --env and --demos"),
         (["runs/a", "--env", "CartPole-v1"], "not both"),
+        (["runs/a", "--every", "4", "--clips"], "--every, --clips: these are for --env with"),
     ],
 )
 def test_what_is_missing_is_said(arguments, text, capsys):

@@ -140,3 +140,13 @@ def test_other_observation_spaces_are_refused(space):
     with pytest.raises(ValueError, match=r"only Box observations .*FlattenObservation") as raised:
         state_dim(space)
     assert str(space) in str(raised.value)
+
+
+def test_the_advice_for_an_unbounded_box_works():
+    env = gym.make("Pendulum-v1")
+    env.action_space = gym.spaces.Box(-np.inf, np.inf, (1,))
+    with pytest.raises(ValueError, match="unbounded") as raised:
+        action_space(env.action_space)
+    advice = str(raised.value).partition("wrapping the environment: ")[2]
+    wrapped = eval(advice, {"gymnasium": gym, "env": env})
+    assert action_space(wrapped.action_space).low == (-1.0,)

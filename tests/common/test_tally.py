@@ -1,10 +1,12 @@
 """Progress of work in parts."""
 
 import io
+import re
 
+import pytest
 from rich.console import Console
 
-from ilfo.common.tally import Tally, tallied
+from ilfo.common.tally import Tally, pace, tallied, time_left
 
 
 def plain() -> Console:
@@ -16,9 +18,32 @@ def test_plain_lines_count_and_name_the_parts():
     with Tally("runs", 2, console) as tally:
         tally.done("hopper-1")
         tally.done("hopper-2")
-    first, last = console.file.getvalue().splitlines()
-    assert first.startswith("hopper-1  1 of 2 runs  left 0:00:0")
-    assert last == "hopper-2  2 of 2 runs  left 0:00:00"
+    begun, first, last = console.file.getvalue().splitlines()
+    assert begun == "0 of 2 runs ..."
+    assert re.fullmatch(r"hopper-1  1 of 2 runs  \d+/s  left 0:00:0\d", first)
+    assert re.fullmatch(r"hopper-2  2 of 2 runs  \d+/s  left 0:00:00", last)
+
+
+def test_what_comes_first_is_said_at_once():
+    console = plain()
+    with Tally("rounds", 3, console, first="compiling"):
+        assert console.file.getvalue() == "0 of 3 rounds  compiling ...\n"
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with Tally("rounds", 3, console, first="compiling"):
+        assert "rounds, compiling" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "text"),
+    [(500, 1, "500/s"), (1, 2, "30/min"), (1, 120, "30/h"), (0, 3, "-"), (3, 0, "-")],
+)
+def test_a_pace_is_in_units_that_can_be_read(count, seconds, text):
+    assert pace(count, seconds) == text
+
+
+def test_time_left():
+    assert time_left(2, 6, 60) == "0:02:00"
+    assert time_left(0, 6, 60) == "-"
 
 
 def test_a_terminal_gets_a_bar_below_what_is_printed():
@@ -29,6 +54,7 @@ def test_a_terminal_gets_a_bar_below_what_is_printed():
     assert "part a" in text
     assert "2/2" in text
     assert "studies" in text
+    assert "/s" in text
 
 
 def test_what_may_end_early_says_so_and_counts_in_larger_portions():
@@ -36,9 +62,9 @@ def test_what_may_end_early_says_so_and_counts_in_larger_portions():
     with Tally("samples", 1000, console, at_most=True) as tally:
         tally.done("return 3 of 5", 400)
         tally.done("return 5 of 5", 700)
-    first, last = console.file.getvalue().splitlines()
-    assert first.startswith("return 3 of 5  400 of 1000 samples  left at most 0:00:0")
-    assert last == "return 5 of 5  1100 of 1000 samples  left at most 0:00:00"
+    _, first, last = console.file.getvalue().splitlines()
+    assert re.match(r"return 3 of 5  400 of 1000 samples  \d+/s  left at most 0:00:0", first)
+    assert last.endswith("left at most 0:00:00")
 
 
 def test_on_a_terminal_what_is_said_stands_above_the_bar():

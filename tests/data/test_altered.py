@@ -39,6 +39,19 @@ def test_selected_dimensions_are_numbered_as_in_the_whole_state():
     assert altered.select(once, [1]).metadata["observed"] == [0]
 
 
+def test_dimensions_are_selected_by_their_names():
+    states = [np.arange(12, dtype=np.float32).reshape(3, 4)]
+    names = ["x", "goal.0", "goal.1", "goals"]
+    named = Demonstrations.from_arrays(states, terminal=False, metadata={"names": names})
+    chosen = altered.select(named, ["goal", "0"])
+    assert chosen.metadata["observed"] == [1, 2, 0]
+    assert chosen.names == ("goal.0", "goal.1", "x")
+    with pytest.raises(ValueError, match=r"no dimension 'y'; .* x, goal\.0, goal\.1, goals"):
+        altered.select(named, ["y"])
+    with pytest.raises(ValueError, match="these recordings name none"):
+        altered.select(recordings(), ["y"])
+
+
 def test_noise_is_in_units_of_each_dimension_and_adds_up():
     clean = recordings((2000, 2000))
     shaken = altered.noisy(clean, 0.3)

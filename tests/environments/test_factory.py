@@ -122,7 +122,8 @@ def test_environments_of_the_current_folder(module, way, tmp_path):
     assert (by_class.name, length(by_class.make())) == ("Swing", 9)
     assert factory(f"{place}:short").horizon == 35
     for wrong in ("Swung", "number"):
-        with pytest.raises(ValueError, match=f"unknown environment '.*{wrong}'"):
+        said = f"unknown environment '.*{wrong}': .*{module}.* has no class or function '{wrong}'"
+        with pytest.raises(ValueError, match=said):
             factory(f"{place}:{wrong}")
 
 

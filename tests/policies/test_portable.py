@@ -106,7 +106,8 @@ def test_pytorch_takes_any_precision_and_no_other_shape():
     arrays = portable.to_arrays(policy, actions, SHAPE)
     torch_policy = TorchPolicy({k: torch.from_numpy(v.copy()) for k, v in arrays.items()})
     assert torch_policy(torch.zeros((3, *SHAPE), dtype=torch.float64)).shape == (3, 2)
-    with pytest.raises(ValueError, match="is not a batch of observations"):
+    assert torch_policy(torch.zeros(SHAPE)).shape == (2,)
+    with pytest.raises(ValueError, match="or a batch of it"):
         torch_policy(torch.zeros(3, 6))
 
 
@@ -123,7 +124,9 @@ def test_a_reader_can_be_copied(module, library, tmp_path):
 
 def test_the_command(finished_run, tmp_path, capsys):
     main(["export", str(finished_run), str(tmp_path / "policy.npz"), "--seed", "1"])
-    assert "the policy of seed 1" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "the policy of seed 1" in said
+    assert f"copy {reader.__file__}" in said
     assert reader.Policy(tmp_path / "policy.npz")(np.zeros(4)) in (0, 1)
 
 

@@ -13,6 +13,7 @@ from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import comparison_figure
 from ilfo.reports.groups import group_runs
 from ilfo.reports.records import read_run
+from ilfo.reports.results import result_table
 from ilfo.runs.csv_tables import RunError
 from tests.runs.test_recorded import RECORDED
 
@@ -124,6 +125,28 @@ def test_methods_are_not_compared_by_their_settings(tmp_path):
     assert "planner" not in "".join(labels)
 
 
+def test_the_same_recordings_with_actions_are_no_difference(tmp_path):
+    """A method that reads actions has another fingerprint of them, and may have no budget."""
+    records = [
+        read_run(run(tmp_path, "mobile")),
+        read_run(run(tmp_path, "bc", method="bc", total_timesteps=None)),
+    ]
+    records[1].run.config["demonstrations"] = "another"
+    assert [group.label for group in group_runs(records)] == ["mobile", "bc"]
+    again = read_run(run(tmp_path, "again"))
+    again.run.config["demonstrations"] = "changed"
+    assert "demonstrations changed" in group_runs([records[0], again])[1].label
+
+
+def test_a_narrow_table_is_broken_between_words(tmp_path, capsys, monkeypatch):
+    paths = [run(tmp_path, task, task=task) for task in ("hopper", "walker2d")]
+    monkeypatch.setattr("ilfo.cli.report.console.width", 60)
+    main(["compare", *map(str, paths)])
+    text = capsys.readouterr().out
+    for word in ("environment", "stochastic", "walker2d", "return"):
+        assert word in text
+
+
 def test_compare_prints_a_table_and_draws(tmp_path, capsys):
     first, second = run(tmp_path, "a"), run(tmp_path, "b", **{"weight": 0.7})
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".html", b"<!DOCTYPE")):
@@ -151,6 +174,16 @@ def test_a_report_is_one_file_without_links(tmp_path):
         main(["report", str(path), "--no-film"])  # nothing is overwritten
 
 
+def test_an_environment_of_ones_own_is_not_played_unless_it_is_trusted(tmp_path, capsys):
+    path = run(tmp_path, "own", task=None, env="nobodys.py:Own", demos="none.npz")
+    (path / "summary.json").unlink()
+    (path / "last.npz").unlink()
+    main(["report", str(path)])
+    said = capsys.readouterr().out
+    assert "states, film and model are missing" in said
+    assert "--trust-env nobodys.py" in said
+
+
 def test_an_unfinished_run_is_reported_as_such(tmp_path):
     path = tmp_path / "run"
     shutil.copytree(RECORDED / "mobile", path)
@@ -174,6 +207,13 @@ def test_bad_input_is_said_before_any_work(tmp_path, capsys):
     (empty / "metrics.csv").unlink()
     with pytest.raises(RunError, match="no finished iteration"):
         read_run(empty)
+
+
+@pytest.mark.parametrize("method", ["mobile", "bco"])
+def test_how_policies_were_chosen_is_said_in_words(method):
+    summary = json.loads((RECORDED / method / "summary.json").read_text())
+    caption = result_table(summary).caption
+    assert caption.endswith("policies chosen by their distance to the recordings")
 
 
 def test_texts_are_escaped():

@@ -6,6 +6,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 from PIL import Image
 
 from ilfo.common.spaces import action_space
@@ -110,6 +111,24 @@ def test_what_cannot_be_replayed_is_plotted(tmp_path):
     learner = red(left).sum((1, 2))
     assert learner[0] < learner[1] < learner[-1]
     assert (left[0] < 230).any(-1).sum() > 100  # the rest of the recording, in light grey
+
+
+def test_without_pictures_the_states_of_both_sides_are_plotted(tmp_path):
+    made, path = factory(CartPoleEnv, horizon=40), tmp_path / "film.gif"
+    expert = first_recording(factory("CartPole-v1"), TASKS["cartpole"].load(1)).plotted()
+    short = replace(expert, states=expert.states[:41])
+    film_beside_expert(made, untrained(made), short, path, seed=3)
+    left, right = halves(frames_of(path))
+    assert not red(left).any()
+    assert red(right)[0].sum() < red(right)[-1].sum()
+    assert (left[0] < 230).any(-1).sum() > 100
+
+
+def test_plotted_dimensions_have_their_names():
+    arrays = [np.zeros((3, 4), np.float32)]
+    names = ["x", "v", "angle", "spin"]
+    named = Demonstrations.from_arrays(arrays, terminal=False, metadata={"names": names})
+    assert first_recording(factory("CartPole-v1"), named).names == tuple(names)
 
 
 def test_an_environment_without_replay_is_plotted():

@@ -11,7 +11,7 @@ from ilfo.common.optional import MissingExtraError
 from ilfo.common.spaces import action_space
 from ilfo.environments.factory import factory
 from ilfo.rollouts.episodes import play
-from ilfo.rollouts.video import check_rendering, film, open_for_rendering
+from ilfo.rollouts.video import NoPictureError, check_rendering, film, open_for_rendering
 from tests.helpers.rendering import require_rendering, untrained
 
 
@@ -93,8 +93,13 @@ def test_an_environment_that_cannot_be_rendered_is_found_out_at_once(monkeypatch
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'ilfo\[video\]'"):
         check_rendering(made)
-    with pytest.raises(ValueError, match=r"Blind has no render_mode=.rgb_array"):
+    with pytest.raises(NoPictureError, match=r"Blind has no render_mode=.rgb_array"):
         check_rendering(factory(lambda **_: Blind(), horizon=5))
+    monkeypatch.delattr(Blind, "render")
+    with pytest.raises(NoPictureError, match=r"Blind has no method `render`"):
+        check_rendering(factory(lambda **_: Blind(), horizon=5))
+    with pytest.raises(NoPictureError, match=r"Blind cannot be filmed: .*render_mode"):
+        check_rendering(factory(Blind, horizon=5))
 
 
 def test_nothing_is_overwritten_and_the_kind_of_file_is_checked(tmp_path):

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.directory import RunDirectory, RunError, kept_on_disk
+from ilfo.runs.integrity import ENTRY
 from ilfo.storage import atomic as files
 from ilfo.storage.provenance import versions
 
@@ -29,6 +30,21 @@ def rows(*iterations: int, **more: Any) -> list[dict[str, Any]]:
     return [
         {"iteration": i, "seed": s, "mmd": i + 0.1 * s, **more} for i in iterations for s in (0, 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("env", "added"),
+    [
+        ("CartPole-v1", ""),
+        (None, ""),
+        ("my_env.py:Own,mass=2", " --trust-env my_env.py"),
+        ("package:Own-v0", " --trust-env package"),
+    ],
+)
+def test_what_to_continue_with(env, added, tmp_path, monkeypatch) -> None:
+    with RunDirectory.create(tmp_path / "run", {"spec": {"env": env}}) as run:
+        monkeypatch.setattr("ilfo.runs.directory.read_meta", lambda _: {ENTRY: {"iteration": 2}})
+        assert kept_on_disk(run.path).endswith(f"with: ilfo resume {run.path}{added}")
 
 
 def test_create_then_open(run: RunDirectory) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from ilfo.runs.directory import RunDirectory, RunError
-from ilfo.runs.doctor import diagnose
+from ilfo.runs.doctor import diagnose, findings
 
 GOOD = {
     "mmd": 0.06,
@@ -18,19 +18,59 @@ GOOD = {
 FIRST = GOOD | {"mmd": 1.0, "imagined_mmd": 1.0}
 
 
-def diagnosed(tmp_path, later, first=FIRST, iterations=12):
-    with RunDirectory.create(tmp_path / "run", {"method": "mobile"}) as run:
-        for number in range(1, iterations + 1):
-            row = {"iteration": number, "seed": 0, "online_samples": 100 * number}
-            values = first if number == 1 else later(number) if callable(later) else later
-            run.append("metrics", [row | values])
+DISCRETE = {"type": "DiscreteActions", "count": 2}
+BOX = {"type": "BoxActions", "low": [-1, -1, -1], "high": [1, 1, 1]}
+MOBILE = {
+    "dynamics": {"width": 200, "plan": {"passes": 4}, "stochastic": False},
+    "planner": {"kl": 0.02},
+    "inference": {"explore": 80},
+    "streams": 2,
+    "imagined_streams": None,
+    "weight": 0.1,
+}
+GAIFO = {"planner": {"kl": 0.02}, "streams": 2}
+BCO = {"cloning": {"plan": {"passes": 20}}, "streams": 2, "explore": 2}
+DACFO = {"learner": {"target_entropy": None}, "streams": 1, "updates": 1.0}
+
+
+def config(settings=MOBILE, actions=DISCRETE):
+    return {"settings": settings, "problem": {"feature_map": None, "actions": actions}}
+
+
+def rows(later, first=FIRST, iterations=12, seed=0):
+    for number in range(1, iterations + 1):
+        values = first if number == 1 else later(number) if callable(later) else later
+        yield {"iteration": number, "seed": seed, "online_samples": 100 * number} | values
+
+
+def diagnosed(tmp_path, later, first=FIRST, iterations=12, **described):
+    with RunDirectory.create(tmp_path / "run", config(**described)) as run:
+        for row in rows(later, first, iterations):
+            run.append("metrics", [row])
         return diagnose(run)
+
+
+def found(later, seeds=(), iterations=12, first=FIRST, **described):
+    return "\n".join(findings(list(rows(later, first, iterations)), seeds, config(**described)))
 
 
 def test_a_good_run_is_called_good_and_nothing_else(tmp_path):
     (only,) = diagnosed(tmp_path, GOOD)
-    assert "the recordings are matched" in only
+    assert "the recordings are matched: the distance is within the noise of the recordings" in only
     assert "untrained policy 1)" in only
+
+
+def test_a_distance_that_cannot_tell_the_untrained_policy_is_no_match():
+    text = found(GOOD | {"mmd": 0.738, "mmd_floor": 0.525}, first=FIRST | {"mmd": 0.741})
+    assert "cannot tell the expert from the untrained policy" in text
+    assert "record more episodes, or try more streams" in text
+    assert "matched" not in text
+
+
+def test_what_is_as_far_as_the_untrained_policy_is_no_match():
+    text = found(GOOD | {"mmd": 0.09}, first=FIRST | {"mmd": 0.105})
+    assert "hardly nearer" in text
+    assert "are matched" not in text
 
 
 @pytest.mark.parametrize(
@@ -50,10 +90,87 @@ def test_each_fault_is_named(tmp_path, fault, text):
     assert any(text in finding for finding in diagnosed(tmp_path, GOOD | fault))
 
 
-def test_no_progress_is_dated(tmp_path):
-    later = lambda number: GOOD | {"mmd": 0.3 if number == 3 else 0.5, "imagined_mmd": 0.5}
-    found = diagnosed(tmp_path, later)
-    assert any("no progress since iteration 3 of 12 (300 environment steps)" in f for f in found)
+def test_no_progress_is_dated_and_more_of_the_same_is_not_advised():
+    text = found(lambda number: GOOD | {"mmd": 0.3 if number == 3 else 0.5, "imagined_mmd": 0.5})
+    assert "no progress since iteration 3 of 12 (300 environment steps)" in text
+    assert "more steps may help" not in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "has", "lacks"),
+    [
+        (MOBILE, ["imagined_streams", "planner.kl"], ["updates"]),
+        (GAIFO, ["planner.kl"], ["imagined_streams"]),
+        (BCO, ["cloning.plan.passes"], ["imagined_streams", "planner.kl"]),
+        (DACFO, ["(updates)", "learner.target_entropy"], ["imagined_streams", "planner.kl"]),
+        ({}, ["--total-timesteps"], ["imagined_streams", "planner.kl"]),
+    ],
+)
+def test_advice_names_only_settings_that_the_method_has(settings, has, lacks):
+    later = lambda number: GOOD | {"mmd": 0.3 if number == 3 else 0.5, "entropy": 0.001}
+    text = found(later, settings=settings)
+    assert "no progress since" in text
+    assert "hardly varies" in text
+    assert all(name in text for name in has)
+    assert not any(name in text for name in lacks)
+
+
+@pytest.mark.parametrize(
+    ("last", "fires"),
+    [(-3.0, False), (-6.5, False), (-8.5, True)],  # 4.5 nats are the default's bound, 9 a twentieth
+)
+def test_entropies_of_continuous_actions_may_be_negative(last, fires):
+    far = GOOD | {"mmd": 0.5, "entropy": last}
+    text = found(far, first=FIRST | {"entropy": 1.5}, actions=BOX)
+    assert ("hardly varies" in text) is fires
+
+
+@pytest.mark.parametrize(
+    ("settings", "iterations"),
+    [(MOBILE, 1), (BCO, 2), (GAIFO, 1), (MOBILE | {"inference": None}, 1)],
+)
+def test_that_only_the_untrained_policy_has_acted_is_said(settings, iterations):
+    text = found(FIRST, iterations=iterations, settings=settings)
+    assert f"has acted so far ({100 * iterations} environment steps)" in text
+    assert "--total-timesteps" in text
+    assert ("explore" in text) is (settings in (MOBILE, BCO))
+    assert "hardly nearer" not in text
+
+
+def test_with_one_recording_the_noise_is_unknown():
+    text = found(GOOD | {"mmd_floor": 0.0})
+    assert "noise unknown" in text
+    assert "with one recording the noise of the distance is unknown" in text
+
+
+def test_a_policy_that_was_never_measured_and_an_untrained_one():
+    seeds = [
+        {"seed": 0, "chosen_iteration": 1, "chosen_mmd": None},
+        {"seed": 1, "chosen_iteration": 0, "chosen_mmd": 0.1},
+        {"seed": 2, "chosen_iteration": 7, "chosen_mmd": 0.1},
+    ]
+    text = found(GOOD, seeds)
+    assert "the policy returned for seed 0 has never acted" in text
+    assert "inference.explore" in text
+    assert "the untrained policy was chosen for seed 1:" in text
+    assert "imagined_streams" in text
+    assert "inference.explore" not in found(GOOD, seeds, settings=GAIFO)
+
+
+def test_a_seed_that_stayed_behind_is_named():
+    good = [row for seed in (0, 2) for row in rows(GOOD, seed=seed)]
+    behind = list(rows(GOOD | {"mmd": 0.9, "imagined_mmd": 0.9}, seed=1))
+    text = "\n".join(findings([*good, *behind], [], config()))
+    assert "seed 1 stayed behind: distance 0.9 at last, the others 0.06" in text
+    assert "seed 0 stayed" not in text
+
+
+def test_an_experts_folder_is_told_apart(tmp_path):
+    with (
+        RunDirectory.create(tmp_path / "expert", {"kind": "expert"}) as run,
+        pytest.raises(RunError, match="holds an expert, which imitates nobody"),
+    ):
+        diagnose(run)
 
 
 def test_a_run_without_an_iteration_is_an_error(tmp_path):

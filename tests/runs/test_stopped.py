@@ -51,7 +51,7 @@ class Unreachable(gym.Wrapper):
 
 class Disconnect(Callback):
     def on_phase(self, agent, doing):
-        Unreachable.reachable = False
+        Unreachable.reachable = doing != "preparing"  # the recordings were compared before
 
 
 def test_without_a_checkpoint_nobody_is_sent_to_resume(demos_file, tmp_path, monkeypatch):

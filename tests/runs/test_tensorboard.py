@@ -10,6 +10,7 @@ from tensorboardX.proto.event_pb2 import Event
 from ilfo.common.optional import MissingExtraError
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.launch import resume, start
+from ilfo.runs.recorder import RETURNS
 from ilfo.runs.tensorboard import TensorBoard
 from tests.helpers.agents import MACHINE, STEP, small_spec
 from tests.helpers.methods import small_baseline
@@ -41,6 +42,10 @@ def test_every_seed_has_its_curves(tmp_path, demos_file, cache_home):
         assert [step for step, *_ in written] == [STEP, 2 * STEP]
         known = [row["mmd"] for row in rows if row["seed"] == seed]
         np.testing.assert_allclose([value for *_, value in written], known, rtol=1e-5)
+        tags = [f"mobile/{name}" for name in RETURNS]
+        returns = [e[2] for e in events(tmp_path / "board" / f"seed-{seed}") if e[1] in tags]
+        measured = [row[name] for row in rows if row["seed"] == seed for name in RETURNS]
+        np.testing.assert_allclose(returns, measured, rtol=1e-5)
 
 
 def test_a_resumed_run_goes_on(tmp_path, demos_file, cache_home):

@@ -39,13 +39,13 @@ from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.agents.settings import changed
-from ilfo.agents.sight import dimension_names
 from ilfo.common.compiling import compiled
 from ilfo.common.devices import devices
 from ilfo.common.seeding import Purpose, seed_numbers
 from ilfo.common.types import DemonstratedSteps, Expert
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Environment, Factory, factory
+from ilfo.environments.observing import dimension_names
 from ilfo.policies import portable
 from ilfo.policies.base import AbstractPolicy
 from ilfo.rollouts.episodes import Episode
@@ -148,6 +148,13 @@ class Agent:
         self._generator = np.random.default_rng([seeds[0], Purpose.PREDICT])
         self._predictor: tuple[Any, Predictor] | None = None
 
+    def __repr__(self) -> str:
+        where = self.learned_in or "no environment"
+        return (
+            f"{type(self).__name__}({where}, seeds {', '.join(map(str, self.seeds))}, "
+            f"{self.iteration} iterations, {self.settings!r})"
+        )
+
     def _take(self, demonstrations: Demonstrations) -> None:
         self._demonstrations = demonstrations
         if self.method.needs.actions:  # wrong actions are an error now, not when learning begins
@@ -228,8 +235,7 @@ class Agent:
         start = time.perf_counter() - self._elapsed
         try:
             if self.state is None:
-                watching.on_phase(self, "comparing the recordings with the environment")
-                self.check_recordings()
+                self.check_recordings(watching)
             self._prepare(watching)
             watching.on_start(self)
             while budget.unfinished(self, total_timesteps):
@@ -259,9 +265,11 @@ class Agent:
         """That so many environment steps can be taken, or an error that says why not."""
         budget.check_budget(self, total_timesteps)
 
-    def check_recordings(self) -> None:
+    def check_recordings(self, watching: Callback = NOBODY) -> None:
         """That nothing is wrong with the demonstrations, or that it was accepted; what is doubtful
         is a warning."""
+        if "findings" not in vars(self):  # a cached property: it was not looked yet
+            watching.on_phase(self, "comparing the recordings with the environment")
         wrong = [finding.text for finding in self.findings if finding.wrong]
         if wrong and not self._accept_anyway:
             raise ValueError(
@@ -431,7 +439,7 @@ class Agent:
         by the field's path, e.g. `functions={"feature_map": h, "termination.function": rule}`;
         and the classes of components of your own: `components=[MyPlanner]`.
         """
-        path = saving.file_in(path)
+        folder, path = path, saving.file_in(path)
         saved = saving.read_description(cls, path, functions or {}, components)
         agent = cls.__new__(cls)
         agent._set_up(
@@ -446,6 +454,9 @@ class Agent:
             saving.check_same_problem(agent, maker, demonstrations, path)
             agent._factory = maker
         agent.restore(path)
+        table = Path(folder) / "metrics.csv"
+        if table.exists():
+            agent.history.read(table, agent.iteration)
         return agent
 
     def restore(self, path: str | os.PathLike[str]) -> None:

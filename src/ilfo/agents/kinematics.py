@@ -1,9 +1,10 @@
 """Do recordings move as the environment moves?
 
 Many environments show positions and their velocities. In such a pair of dimensions i and j, the
-change of i over a step is a constant (the time of a step) times j. The pairs are found where random
-actions move the environment; the recordings must show the same constant, or they are at another
-rate, in other units, in another order, or backwards.
+change of i over a step is a constant (the time of a step) times j: before the step, after it or
+between, as the environment steps; what fits best is taken. The pairs are found where random actions
+move the environment; the recordings must show the same constant, or they are at another rate, in
+other units, in another order, or backwards.
 """
 
 from collections.abc import Iterator
@@ -97,12 +98,22 @@ def paces(seen: np.ndarray, recorded: np.ndarray) -> Iterator[Pace]:
 
 def _relations(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For dimensions i and j: how closely the change of i follows j, without sign, and the factor
-    between them."""
+    between them; both where j fits best, before the step, after it or between. No dimension is its
+    own velocity."""
     rows = steps.astype(np.float64)
-    change, level = rows[:, 1] - rows[:, 0], rows.mean(1)
+    change = rows[:, 1] - rows[:, 0]
+    related = [_relation(change, level) for level in (rows.mean(1), rows[:, 0], rows[:, 1])]
+    alike, slopes = (np.stack(each) for each in zip(*related, strict=True))
+    best = alike.argmax(0)[None]
+    alike = np.take_along_axis(alike, best, 0)[0]
+    np.fill_diagonal(alike, 0)
+    return alike, np.take_along_axis(slopes, best, 0)[0]
+
+
+def _relation(change: np.ndarray, level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Correlations without sign, and factors, of all changes with all levels."""
     change, level = change - change.mean(0), level - level.mean(0)
     products = change.T @ level
     norms = np.linalg.norm(change, axis=0)[:, None] * np.linalg.norm(level, axis=0)
-    squares = (level**2).sum(0)
     safe = lambda values: np.where(values > 1e-12, values, np.inf)
-    return np.abs(products / safe(norms)), products / safe(squares)
+    return np.abs(products / safe(norms)), products / safe((level**2).sum(0))

@@ -112,9 +112,11 @@ class Selection:
     """Field of the train state that keeps the selected policy (a `Choice`)."""
     measure: str
     """What it minimises: summaries have the value as `chosen_<measure>`."""
+    words: str
+    """What that is, for people."""
 
 
-REAL_MMD = Selection("real-mmd", "chosen", "mmd")
+REAL_MMD = Selection("real-mmd", "chosen", "mmd", "their distance to the recordings")
 """The policy whose real states came nearest to the demonstrated ones."""
 
 

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from ilfo.agents.callbacks import Callback
+from ilfo.common import tally
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -27,6 +28,8 @@ class Progress(Callback):
     def __init__(self, console: Console | None = None):
         self.console = Console() if console is None else console
         self._live: "Live | None" = None
+        self._doing: tuple[str, float] | None = None
+        self._begun = self._told = self._learned = False
         self._forget()
 
     def __enter__(self) -> Self:
@@ -36,22 +39,23 @@ class Progress(Callback):
         self.on_end(None)
 
     def _forget(self) -> None:
+        """What was shown of the last training."""
         self._first: Mapping[str, Any] | None = None
         self._untrained: float | None = None
-        self._doing: tuple[str, float] | None = None
-        self._shown: tuple[Mapping[str, Any], str, str] = ({}, "", "-")
-        self._told = False
-        self._begun = False
+        self._shown: tuple[Mapping[str, Any], str, str] = ({}, "", "left -")
 
     def on_start(self, agent: Any) -> None:
         self.begin()
+        self._forget()
+        known = agent.history  # also of iterations before a resume
+        if "mmd" in known and known["iteration"][0] == 1:
+            self._untrained = float(np.mean(known["mmd"][0]))
 
     def begin(self) -> None:
         """Show something from now on; training does it by itself."""
         if self._begun:
             return
-        self._forget()
-        self._begun = True
+        self._begun, self._learned = True, False
         if self.console.is_terminal and not self.console.is_dumb_terminal:
             from rich.live import Live  # commands that only print something do without it
 
@@ -74,21 +78,21 @@ class Progress(Callback):
             self._line(f"{doing} ...")
 
     def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> None:
-        self._doing = None
+        self._doing, self._learned = None, True
         self._first = dict(log) if self._first is None else self._first
-        left, values = _time_left(self._first, log), self._values(agent.method.shown, log)
+        values, pace = self._values(agent.method.shown, log), _pace(self._first, log)
         if log.get("iteration") == 1:
             self._untrained = _mean(log, "mmd")
-        self._shown = (dict(log), values, left)
+        self._shown = (dict(log), values, pace)
         if self._live is not None:
             self._live.refresh()
         else:
-            self._line(f"{_head(log)}  {values}  left {left}")
+            self._line(f"{_head(log)}  {values}  {pace}")
 
     def on_end(self, agent: Any) -> None:
-        self._doing, self._begun = None, False
+        self._doing, self._begun, self._told = None, False, False
         if self._live is not None:
-            self._live.transient = self._first is None  # nothing was learned: leave nothing behind
+            self._live.transient = not self._learned  # nothing was learned: leave nothing behind
             self._live.stop()
             self._live = None
 
@@ -103,12 +107,12 @@ class Progress(Callback):
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _picture(self) -> Group:
-        log, values, left = self._shown
+        log, values, pace = self._shown
         if self._doing is not None:
             doing, since = self._doing
             elapsed = timedelta(seconds=int(time.monotonic() - since))
             values = f"{doing} ... {elapsed}"
-        return _bar(log, values, left)
+        return _bar(log, values, pace)
 
     def _values(self, shown: Mapping[str, str], log: Mapping[str, Any]) -> str:
         """The metrics that the method shows, with their labels; a distance with what it was for
@@ -121,11 +125,11 @@ class Progress(Callback):
         return "  ".join(values.values())
 
 
-def _bar(log: Mapping[str, Any], values: str, left: str) -> Group:
+def _bar(log: Mapping[str, Any], values: str, pace: str) -> Group:
     done, total = _unit(log)
     bar = ProgressBar(total=_mean(log, total) or 1.0, completed=_mean(log, done) or 0.0)
     # Without colours the bar ends where it is filled, and only padding fills its line.
-    return Group(Text(f"{_head(log)}  left {left}"), Padding(bar, 0), Text(values))
+    return Group(Text(f"{_head(log)}  {pace}"), Padding(bar, 0), Text(values))
 
 
 def _unit(log: Mapping[str, Any]) -> tuple[str, str]:
@@ -158,15 +162,18 @@ def _whole(log: Mapping[str, Any], key: str) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{value:.0f}"
 
 
-def _time_left(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
+def _pace(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
+    """How many steps of a seed, or iterations, in a second, and the time left."""
     # Measured since the first iteration of this process: compiling, and the iterations before a
     # resume, say nothing about the time of the remaining iterations.
     seconds = _number(log, "seconds") - _number(first, "seconds")
     done, total = _unit(log)
     work = _number(log, done) - _number(first, done)
     remaining = _number(log, total) - _number(log, done)
-    left = remaining * seconds / work if work > 0 else math.nan
-    return str(timedelta(seconds=round(max(left, 0.0)))) if math.isfinite(left) else "-"
+    if not (math.isfinite(seconds) and math.isfinite(remaining) and work > 0):
+        return "left -"
+    left = tally.time_left(work, work + remaining, seconds)
+    return f"{tally.pace(work, seconds)}  left {left}"
 
 
 def _number(log: Mapping[str, Any], key: str) -> float:

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ilfo.agents.problem import Observed, Problem
-from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 from ilfo.environments.interface import explained
 from ilfo.rollouts.stepping import observe, step
@@ -65,23 +64,6 @@ def look(
     feature = lambda rows: rows if h is None else np.asarray(jax.vmap(h)(jnp.asarray(rows)))
     pairs = np.stack([feature(np.stack(rows)) for rows in zip(*steps, strict=True)], 1)
     return Sight(feature(np.stack(resets)), feature(np.stack(visited)), pairs, names)
-
-
-def dimension_names(demonstrations: Demonstrations, factory: Factory) -> tuple[str, ...] | None:
-    """What the dimensions of the recordings are called, there or in the environment; None if they
-    have no names."""
-    if demonstrations.names is not None or factory.names is None:
-        return demonstrations.names
-    if demonstrations.observed is not None:
-        return tuple(factory.names[number] for number in demonstrations.observed)
-    return factory.names if demonstrations.dim == len(factory.names) else None
-
-
-def dimension_labels(demonstrations: Demonstrations, factory: Factory) -> list[str]:
-    """The same for the axes of figures: where there are no names, their places in the state."""
-    names = dimension_names(demonstrations, factory)
-    kept = demonstrations.observed or range(demonstrations.dim)
-    return [f"state {place}" for place in kept] if names is None else list(names)
 
 
 def bounds(space: gym.Space, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:

@@ -217,8 +217,9 @@ class Thin(Altered):
 class Select(Altered):
     """Keep some dimensions of the states, as sensors that miss the others would."""
 
-    dimensions: tuple[int, ...]
-    """Numbers of the dimensions, from 0 on."""
+    dimensions: tuple[str, ...]
+    """Numbers of the dimensions, from 0 on, or names where the recordings have them, e.g. 0 1 or
+    achieved_goal."""
 
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
         return altered.select(demonstrations, self.dimensions)

@@ -1,16 +1,17 @@
 """`ilfo doctor`: do recordings fit an environment, and what held a run back?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 import tyro
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.sight import bounds, dimension_labels, look
+from ilfo.agents.sight import bounds, look
 from ilfo.cli.console import say
 from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.data.plot import check_picture
+from ilfo.environments.observing import dimension_labels
 from ilfo.reports.figures import examination_figure, save_figure
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.doctor import diagnose
@@ -46,11 +47,7 @@ class Doctor(LayoutOptions):
         if self.picture is not None:
             check_picture(self.picture)
         if self.run_directory is not None:
-            if self.env or self.demos or self.picture:
-                raise ValueError(
-                    "give either a run directory, or --env with --demos, not both; the picture of "
-                    "a run is in its report: ilfo report"
-                )
+            self._check_alone()
             found = diagnose(RunDirectory.open(self.run_directory))
             for finding in found or ["this method measures no distance; look at its losses"]:
                 say(f"- {finding}")
@@ -58,6 +55,24 @@ class Doctor(LayoutOptions):
         if self.env is None or self.demos is None:
             raise ValueError("give a run directory, or both --env and --demos")
         self._check_recordings(self.env, self.demos)
+
+    def _check_alone(self) -> None:
+        """A run directory knows itself what it was trained on."""
+        if self.env or self.demos or self.picture:
+            raise ValueError(
+                "give either a run directory, or --env with --demos, not both; the picture of "
+                "a run is in its report: ilfo report"
+            )
+        given = [
+            f"--{field.name}"
+            for field in fields(self)
+            if field.name != "run_directory" and getattr(self, field.name) != field.default
+        ]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)}: these are for --env with --demos; a run directory knows what "
+                "it was trained on, so leave them out"
+            )
 
     def _check_recordings(self, env: str, demos: str) -> None:
         every, observe = stated(env, self.horizon, self.every, self.rate, self.observe)
@@ -80,6 +95,8 @@ class Doctor(LayoutOptions):
             say(str(finding))
         if not findings:
             say(f"nothing speaks against imitating {demos} in {env}")
+        elif self.picture is None:
+            say("a picture of both may show more: add --picture FILE.png")
         if any(finding.wrong for finding in findings):
             raise SystemExit(1)
 

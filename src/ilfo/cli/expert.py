@@ -8,7 +8,7 @@ import tyro
 
 from ilfo.cli.console import console, say
 from ilfo.common.seeding import seed_numbers
-from ilfo.common.tally import Tally
+from ilfo.common.tally import COMPILING, Tally
 from ilfo.common.validation import require_at_least
 from ilfo.data.describe import describe
 from ilfo.data.npz import check_new
@@ -86,7 +86,8 @@ class TrainExpert:
         here = machine.set_up(1)
         with directory.open_or_create(self.out, self.task, plan, seed, here) as run:
             try:
-                with Tally("rounds", directory.rounds_left(run, total), console) as tally:
+                rounds = directory.rounds_left(run, total)
+                with Tally("rounds", rounds, console, first=COMPILING) as tally:
                     for part in directory.train(run, total):
                         tally.done(
                             f"steps {part.steps}  greedy {part.greedy_return:.1f}  stochastic "

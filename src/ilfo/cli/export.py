@@ -10,10 +10,11 @@ from ilfo.experts import directory
 from ilfo.policies import portable
 from ilfo.runs.loading import load_policies
 
+FOLDER = Path(portable.__file__).parent
 READERS = {
-    ".npz": "act with it by NumPy alone: copy ilfo/policies/reader.py",
+    ".npz": f"act with it by NumPy alone: copy {FOLDER / 'reader.py'}",
     ".onnx": "act with it by any ONNX runtime: `observation`, float32, a batch, to `action`",
-    ".pt": "act with it by PyTorch alone: copy ilfo/policies/torch_reader.py",
+    ".pt": f"act with it by PyTorch alone: copy {FOLDER / 'torch_reader.py'}",
 }
 
 

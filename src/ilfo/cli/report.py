@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from rich.table import Table
 
 from ilfo.cli.console import console, say
+from ilfo.common.text_tables import print_table
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import comparison_figure, save_figure
 from ilfo.reports.groups import group_runs
@@ -39,14 +39,18 @@ class Report:
         out = self.out or self.run_directories[0] / "report.html"
         runs = [read_run(path) for path in self.run_directories]
         check_out(out, (".html",))
+        left_out: list[str] = []
         with console.status("", spinner="dots") as status:
             text = report_page(
                 runs,
                 film=self.film,
                 trust_env=self.trust_env,
                 doing=lambda path: status.update(f"playing {path}"),
+                missing=left_out.append,
             )
         atomic_write_text(out, text)
+        for reason in left_out:
+            say(reason)
         say(f"report: {out}")
 
 
@@ -67,12 +71,8 @@ class Compare:
         groups = group_runs([read_run(path) for path in self.run_directories])
         columns, rows = comparison_table(groups)
         environments = {group.environment for group in groups}
-        table = Table(title=environments.pop() if len(environments) == 1 else None)
-        for name in columns:
-            table.add_column(name, overflow="fold")
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
+        title = environments.pop() if len(environments) == 1 else None
+        print_table(console, [columns, *rows], title, wrap=True)
         if self.out is None:
             return
         if self.out.suffix.lower() == ".html":

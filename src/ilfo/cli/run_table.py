@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 
 from ilfo.common.printable import printable
-from ilfo.common.tally import Tally
+from ilfo.common.tally import Tally, time_left
 from ilfo.experiments.engines.base import Event
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class RunTable:
         said = f"{self._tally.finished} of {self._tally.total} runs done"
         if self._failed:
             said += f", {self._failed} failed"
-        return f"{said}, {_clock(self._began)}"
+        over = self._tally.finished + self._failed
+        left = time_left(over, self._tally.total, time.monotonic() - self._began)
+        return f"{said}, {_clock(self._began)}, left {left}"
 
 
 def _clock(since: float) -> str:

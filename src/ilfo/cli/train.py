@@ -27,7 +27,7 @@ from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_rec
 from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.film_files import check_film
 from ilfo.rollouts.model_error import prediction_errors
-from ilfo.rollouts.video import check_rendering, film
+from ilfo.rollouts.video import NoPictureError, check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.checks import changes, warning_of
 from ilfo.runs.directory import RunDirectory, kept_on_disk
@@ -79,7 +79,7 @@ class Train(LayoutOptions):
     dynamics: str | None = None
     """Dynamics model: ensemble, knr, gp or tabular; short for --set dynamics=CLASS."""
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """Hyper-parameters to change, e.g. weight=0 planner.kl=0.02; `ilfo settings` lists them."""
+    """Hyper-parameters to change, e.g. weight=0 planner.kl=0.05; `ilfo settings` lists them."""
     evaluate_every: int = 1
     """Iterations between measurements of the true return; training does not use it."""
     devices: int | None = None
@@ -205,9 +205,15 @@ class Evaluate:
         if self.video is not None:
             check_film(self.video)
         agent = load_best(self.run_directory, self.trust_env)
-        if self.video is not None:
-            check_rendering(agent.factory)
         recording = self._recording(agent) if self.beside_expert else None
+        if self.video is not None:
+            try:
+                check_rendering(agent.factory)
+            except NoPictureError as error:
+                if recording is None:
+                    raise
+                say(f"{error}; the states of both sides are plotted instead")
+                recording = recording.plotted()
         if self.model:
             self._print_model_error(agent)
             return

@@ -17,6 +17,6 @@ def devices() -> list[jax.Device]:
             raise
         raise MissingDeviceError(
             f"JAX_PLATFORMS is {wanted!r}, but JAX finds no such device here; use the processor "
-            "(JAX_PLATFORMS=cpu), or install JAX for your device, such as jax[cuda12], and its "
+            "(JAX_PLATFORMS=cpu), or install JAX for your device, such as jax[cuda13], and its "
             "driver"
         ) from error

@@ -196,8 +196,9 @@ def action_space(space: gym.Space) -> ActionSpace:
         )
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
         raise ValueError(
-            f"action space {space} is unbounded; wrap the environment in "
-            "gymnasium.wrappers.RescaleAction or give the Box finite bounds"
+            f"action space {space} is unbounded; give the Box finite bounds, e.g. by wrapping the "
+            "environment: gymnasium.wrappers.TransformAction(env, lambda action: action, "
+            "gymnasium.spaces.Box(-1, 1, env.action_space.shape))"
         )
     low, high = (tuple(map(float, bound.ravel())) for bound in (space.low, space.high))
     return BoxActions(low, high, space.shape, str(space.dtype))

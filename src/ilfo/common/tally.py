@@ -11,6 +11,26 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 Part = TypeVar("Part")
+COMPILING = "compiling first"
+"""What the first part of compiled work begins with."""
+UNITS = {"s": 1, "min": 60, "h": 3600}
+
+
+def pace(count: float, seconds: float) -> str:
+    """How many in a second, or in a minute or an hour if they are few; "-" if it is unknown."""
+    if not (count > 0 and seconds > 0):
+        return "-"
+    paces = {unit: count / seconds * length for unit, length in UNITS.items()}
+    unit = next((unit for unit, number in paces.items() if number >= 1), "h")
+    number = paces[unit]
+    return f"{number:.0f}/{unit}" if number >= 100 else f"{number:.2g}/{unit}"
+
+
+def time_left(finished: float, total: float, seconds: float) -> str:
+    """At the pace so far; "-" if it is unknown."""
+    if finished <= 0:
+        return "-"
+    return str(timedelta(seconds=round(seconds / finished * max(total - finished, 0))))
 
 
 class Tally:
@@ -18,10 +38,18 @@ class Tally:
     above the bar."""
 
     def __init__(
-        self, what: str, total: int, console: Console | None = None, *, at_most: bool = False
+        self,
+        what: str,
+        total: int,
+        console: Console | None = None,
+        *,
+        at_most: bool = False,
+        first: str = "",
     ):
-        """`what` names the parts, in the plural; `at_most` says that fewer may do."""
+        """`what` names the parts, in the plural; `at_most` says that fewer may do; `first` is what
+        comes before the first part is finished, such as "compiling"."""
         self.what, self.total, self.finished = what, total, 0
+        self.first = first
         self.left = "left at most" if at_most else "left"
         self.console = Console() if console is None else console
         self._bar: "Progress | None" = None
@@ -31,8 +59,11 @@ class Tally:
         self._began = time.monotonic()
         if self.total and self.console.is_terminal and not self.console.is_dumb_terminal:
             self._bar = _bar(self.console, self.left)
-            self._task = self._bar.add_task(self.what, total=self.total)
+            begun = f"{self.what}, {self.first}" if self.first else self.what
+            self._task = self._bar.add_task(begun, total=self.total, pace="-")
             self._bar.start()
+        elif self.total:
+            self._print(f"0 of {self.total} {self.what}  {self.first}".rstrip() + " ...")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -44,24 +75,28 @@ class Tally:
         """More parts are finished, one by default; what is said of them stands above the bar."""
         self.finished += parts
         said = f"{name}  " if name else ""
+        elapsed = time.monotonic() - self._began
+        speed = pace(self.finished, elapsed)
         if self._bar is not None:
             if said:
                 self._print(said.rstrip())
-            self._bar.advance(self._task, parts)
+            self._bar.update(self._task, advance=parts, description=self.what, pace=speed)
             return
-        elapsed = time.monotonic() - self._began
-        seconds = elapsed / self.finished * max(self.total - self.finished, 0)
-        left = timedelta(seconds=round(seconds))
-        self._print(f"{said}{self.finished} of {self.total} {self.what}  {self.left} {left}")
+        left = time_left(self.finished, self.total, elapsed)
+        self._print(
+            f"{said}{self.finished} of {self.total} {self.what}  {speed}  {self.left} {left}"
+        )
 
     def _print(self, text: str) -> None:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def tallied(what: str, parts: Iterable[Part], console: Console | None = None) -> Iterator[Part]:
-    """The parts, counted while they are worked on."""
+def tallied(
+    what: str, parts: Iterable[Part], console: Console | None = None, first: str = ""
+) -> Iterator[Part]:
+    """The parts, counted while they are worked on; `first` is what comes before any is finished."""
     several: Sequence[Part] = list(parts)
-    with Tally(what, len(several), console) as tally:
+    with Tally(what, len(several), console, first=first) as tally:
         for part in several:
             yield part
             tally.done()
@@ -81,6 +116,7 @@ def _bar(console: Console, left: str) -> "Progress":
         MofNCompleteColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
+        TextColumn("{task.fields[pace]}"),
         TimeElapsedColumn(),
         TextColumn(left),
         TimeRemainingColumn(),

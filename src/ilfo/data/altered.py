@@ -40,9 +40,10 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
     return _changed(demonstrations, thinned, added)
 
 
-def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonstrations:
-    """Some dimensions of the states, in the order given."""
-    kept = list(dimensions)
+def select(demonstrations: Demonstrations, dimensions: Sequence[int | str]) -> Demonstrations:
+    """Some dimensions of the states, in the order given: by number, by name, or by the name of a
+    part, such as `achieved_goal` for `achieved_goal.0` and `achieved_goal.1`."""
+    kept = [number for given in dimensions for number in _numbers(demonstrations.names, given)]
     wrong = [index for index in kept if not 0 <= index < demonstrations.dim]
     if not kept or wrong or len(set(kept)) < len(kept):
         raise ValueError(
@@ -57,6 +58,21 @@ def select(demonstrations: Demonstrations, dimensions: Sequence[int]) -> Demonst
         demonstrations,
         lambda trajectory: Trajectory(trajectory.states[:, kept], trajectory.terminal),
         added,
+    )
+
+
+def _numbers(names: Sequence[str] | None, given: int | str) -> list[int]:
+    known = list(names or ())
+    found = [
+        number for number, name in enumerate(known) if name == given or name.startswith(f"{given}.")
+    ]
+    if found:
+        return found
+    if isinstance(given, int) or given.lstrip("-").isdecimal():
+        return [int(given)]
+    raise ValueError(
+        f"there is no dimension {given!r}; give numbers"
+        + (f", or names: {', '.join(known)}" if known else ": these recordings name none")
     )
 
 

@@ -167,6 +167,7 @@ def time_limit(environment: gym.Env) -> int | None:
 def _named(name: str) -> str | Callable[..., gym.Env]:
     """The registered id that a name stands for, or the class or function of a module."""
     module, _, entry = name.rpartition(":")
+    imported = None
     try:
         imported = import_named(module) if module else None
         if callable(getattr(imported, entry, None)) and entry not in gym.registry:
@@ -174,7 +175,10 @@ def _named(name: str) -> str | Callable[..., gym.Env]:
         gym.spec(entry)
     # TypeError: a relative module, as in .package:Id
     except (gym.error.Error, ImportError, TypeError) as error:
-        raise ValueError(f"unknown environment {name!r}: {error}") from error
+        reason = str(error)
+        if imported is not None and entry.isidentifier():  # an id has a version
+            reason = f"{module} has no class or function {entry!r} and registers no such id"
+        raise ValueError(f"unknown environment {name!r}: {reason}") from error
     return entry
 
 

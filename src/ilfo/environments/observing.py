@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import gymnasium as gym
 
 from ilfo.common import flattening
-from ilfo.environments.factory import flattened_space
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.factory import Factory, flattened_space
 
 POSITIONS = "positions"
 """Stands for the part `qpos` of a MuJoCo environment's observation."""
@@ -103,3 +104,20 @@ def _parts(environment: gym.Env) -> dict[str, list[int]]:
         parts[name] = list(range(first, first + size))
         first += size
     return parts
+
+
+def dimension_names(demonstrations: Demonstrations, factory: Factory) -> tuple[str, ...] | None:
+    """What the dimensions of the recordings are called, there or in the environment; None if they
+    have no names."""
+    if demonstrations.names is not None or factory.names is None:
+        return demonstrations.names
+    if demonstrations.observed is not None:
+        return tuple(factory.names[number] for number in demonstrations.observed)
+    return factory.names if demonstrations.dim == len(factory.names) else None
+
+
+def dimension_labels(demonstrations: Demonstrations, factory: Factory) -> list[str]:
+    """The same for the axes of figures: where there are no names, their places in the state."""
+    names = dimension_names(demonstrations, factory)
+    kept = demonstrations.observed or range(demonstrations.dim)
+    return [f"state {place}" for place in kept] if names is None else list(names)

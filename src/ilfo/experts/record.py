@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import action_space
-from ilfo.common.tally import Tally
+from ilfo.common.tally import COMPILING, Tally
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.statements import NAMES
 from ilfo.environments.factory import Factory, factory
@@ -84,7 +84,7 @@ def _trained(
 ) -> tuple[ExpertProgress, list[list[float]]]:
     """The first expert that is good enough, and the curve of samples and returns up to it."""
     curve: list[list[float]] = []
-    with Tally("samples", plan.limit, console, at_most=True) as tally:
+    with Tally("samples", plan.limit, console, at_most=True, first=COMPILING) as tally:
         for progress in train(env_factory.make, horizon=env_factory.horizon, seed=seed, plan=plan):
             reached = f"return {progress.stochastic_return:.1f} of {task.expert_return:g}"
             tally.done(reached, progress.samples - tally.finished)

@@ -161,8 +161,8 @@ class BC(Agent):
         interact=measure_returns,
         discriminator=None,
         selections=(
-            Selection("best-return", "chosen", "cost"),
-            Selection("held-out-likelihood", "held_out", "loss"),
+            Selection("best-return", "chosen", "cost", "their return"),
+            Selection("held-out-likelihood", "held_out", "loss", "held-out likelihood"),
         ),
         metrics=("loss", "held_out_loss", "measured_return", "choosing_samples"),
         shown={"measured_return": "return", "held_out_loss": "held-out loss"},

@@ -7,8 +7,8 @@ import torch
 
 
 class Policy(torch.nn.Module):
-    """`Policy(torch.load("policy.pt", weights_only=True))(observations)` are the most likely
-    actions of a batch, in the environment's units."""
+    """`Policy(torch.load("policy.pt", weights_only=True))(observation)` is the most likely action
+    for one observation, or those of a batch, in the environment's units."""
 
     observation_shape: torch.Tensor
     shift: torch.Tensor
@@ -28,9 +28,11 @@ class Policy(torch.nn.Module):
                 self.register_buffer(name, value)
 
     def forward(self, observations):
-        shape = self.observation_shape.tolist()
-        if list(observations.shape[1:]) != shape:
-            raise ValueError(f"{list(observations.shape)} is not a batch of observations {shape}")
+        shape, given = self.observation_shape.tolist(), list(observations.shape)
+        if given == shape:
+            return self(observations[None])[0]
+        if given[1:] != shape:
+            raise ValueError(f"an observation of shape {given}, not {shape} or a batch of it")
         x = observations.to(self.shift.dtype).reshape(-1, math.prod(shape))
         if hasattr(self, "latent_shift"):
             latent = self._network(x, "latent_")

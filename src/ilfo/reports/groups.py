@@ -105,17 +105,26 @@ def _labels(firsts: Sequence[RunRecord]) -> list[str]:
 def _label(run: RunRecord, others: Sequence[RunRecord]) -> str:
     """What differs: first of the problem, then, among runs of one method, of the settings."""
     problem, own = _problem(run), _settings(run)
-    varying = [name for name in problem if _varies([_problem(other) for other in others], name)]
+    varying = [name for name in problem if _varies(_posed(others, name), name)]
     if "demos" in varying and "demonstrations" in varying:
         varying.remove("demonstrations")  # a fingerprint; the file says it better
-    alike = [_settings(other) for other in others if other.spec.method == run.spec.method]
-    changed = [name for name in own if _varies(alike, name)]
+    alike = [other for other in others if other.spec.method == run.spec.method]
+    # a method that reads actions has another fingerprint of the same recordings
+    if "demonstrations" in varying and not _varies(list(map(_problem, alike)), "demonstrations"):
+        varying.remove("demonstrations")
+    changed = [name for name in own if _varies(list(map(_settings, alike)), name)]
     # where a component differs, so does what only one of the two has
     changed = [name for name in changed if not any(name.startswith(f"{c}.") for c in changed)]
-    parts = [_said(name, problem[name]) for name in varying]
+    parts = [_said(name, problem[name]) for name in varying if problem[name] is not None]
     parts += [_said(name, own[name]) for name in changed]
     more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     return ", ".join(parts[:SHOWN]) + more or run.spec.method
+
+
+def _posed(runs: Sequence[RunRecord], name: str) -> list[dict[str, Any]]:
+    """Their problems; of budgets those that there are, because some methods take no steps."""
+    problems = [_problem(run) for run in runs]
+    return [p for p in problems if name != "total_timesteps" or p[name] is not None]
 
 
 def _varies(records: Sequence[Mapping[str, Any]], name: str) -> bool:
@@ -128,6 +137,6 @@ def _said(name: str, value: Any) -> str:
         return str(value)
     if name == "demonstrations":
         return f"demonstrations {str(value)[:8]}"
-    if name == "demos" and value is not None:
+    if name == "demos":
         return f"demos={'/'.join(Path(value).parts[-2:])}"  # without the folders of this machine
     return f"{name}={value}"

@@ -17,9 +17,11 @@ def report_page(
     film: bool = True,
     trust_env: str | None = None,
     doing: Callable[[Path], None] = lambda _: None,
+    missing: Callable[[str], None] = lambda _: None,
 ) -> str:
     """The report of a run, or of several with their comparison first. `trust_env` is the module
-    that their environments may import; `doing` hears which run is read."""
+    that their environments may import; `doing` hears which run is read, `missing` what
+    is left out."""
     parts: list[str] = []
     if len(runs) > 1:
         parts += [html.heading("Comparison"), *comparison_sections(group_runs(runs))]
@@ -27,7 +29,7 @@ def report_page(
         doing(run.path)
         if len(runs) > 1:
             parts.append(html.heading(f"Run {run.path.name}"))
-        parts += run_sections(run, film=film, trust_env=trust_env)
+        parts += run_sections(run, film=film, trust_env=trust_env, missing=missing)
     title = f"{runs[0].spec.method} on {runs[0].environment}" if len(runs) == 1 else "Runs"
     return html.page(title, *parts)
 

@@ -64,9 +64,11 @@ def _caption(summary: Mapping[str, Any]) -> str:
         if expert is None
         else f"score 1 is the expert's return of {expert:.1f}"
     )
+    selections = METHODS[summary["method"]].method.selections
+    words = {selection.rule: selection.words for selection in selections}
     return (
         f"{scale}; {summary['online_samples']} online samples per seed; policies chosen by "
-        f"{summary['chosen_by']}"
+        f"{words.get(summary['chosen_by'], summary['chosen_by'])}"
     )
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.seeds import one_seed
-from ilfo.agents.sight import dimension_labels
 from ilfo.common.optional import MissingExtraError
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import SAMPLE, sample
+from ilfo.environments.observing import dimension_labels
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
 from ilfo.reports import html
@@ -23,7 +23,7 @@ from ilfo.rollouts.beside_expert import first_recording, frames_beside_expert
 from ilfo.rollouts.episodes import Episode
 from ilfo.rollouts.film_files import as_gif
 from ilfo.rollouts.model_error import prediction_errors
-from ilfo.rollouts.video import check_rendering
+from ilfo.rollouts.video import NoPictureError, check_rendering
 from ilfo.runs.csv_tables import RunError
 from ilfo.runs.doctor import diagnose
 from ilfo.runs.loading import load_best
@@ -37,31 +37,44 @@ SEED = 1_000
 
 
 def run_sections(
-    record: RunRecord, *, film: bool = True, trust_env: str | None = None
+    record: RunRecord,
+    *,
+    film: bool = True,
+    trust_env: str | None = None,
+    missing: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
     """The HTML of one run: question, result, curves, states, film, model, remarks, settings.
 
-    `trust_env` is the module that its environment may import."""
+    `trust_env` is the module that its environment may import; `missing` hears what is left out,
+    and why."""
     parts = [*_asked(record), *_outcome(record), *_curves(record)]
     try:
         agent = load_best(record.path, trust_env)
         demonstrations = record.spec.demonstrations(states_only=True)
     except (OSError, ValueError, ImportError, RunError, CheckpointError) as error:
-        return [*parts, html.note(f"Nothing was played: {error}."), *_made(record)]
-    parts += _part("the distributions", lambda: _states(agent, demonstrations))
+        reason = f"Nothing was played, so states, film and model are missing: {error}."
+        missing(reason)
+        return [*parts, html.note(reason), *_made(record)]
+    played = {"the distributions": lambda: _states(agent, demonstrations)}
     if film:
-        parts += _part("the film", lambda: _film(agent, demonstrations))
+        played["the film"] = lambda: _film(agent, demonstrations)
     if isinstance(agent, MobILE):
-        parts += _part("the model's error", lambda: _model(agent))
+        played["the model's error"] = lambda: _model(agent)
+    for what, write in played.items():
+        parts += _part(what, write, missing)
     return [*parts, *_made(record)]
 
 
-def _part(what: str, write: Callable[[], Iterator[str]]) -> list[str]:
+def _part(
+    what: str, write: Callable[[], Iterator[str]], missing: Callable[[str], None]
+) -> list[str]:
     """A part that needs the environment, or a sentence on why it is missing."""
     try:
         return list(write())
     except (MissingExtraError, OSError, ValueError) as error:
-        return [html.note(f"Without {what}: {error}.")]
+        reason = f"Without {what}: {error}."
+        missing(reason)
+        return [html.note(reason)]
 
 
 def _asked(record: RunRecord) -> Iterator[str]:
@@ -135,8 +148,11 @@ def _states(agent: Agent, demonstrations: Demonstrations) -> Iterator[str]:
 
 
 def _film(agent: Agent, demonstrations: Demonstrations) -> Iterator[str]:
-    check_rendering(agent.factory)
     recording = first_recording(agent.factory, demonstrations)
+    try:
+        check_rendering(agent.factory)
+    except NoPictureError:
+        recording = recording.plotted()
     policy = HostPolicy.single(agent.policy())
     frames, milliseconds, total = frames_beside_expert(agent.factory, policy, recording, seed=SEED)
     yield html.heading("Film", 3)

@@ -3,11 +3,11 @@ learner's policy on the right.
 
 Recorded states are put back into the simulator where that is possible. Where it is not, because the
 environment is unknown, or the recordings are at a lower rate or of a part of the state, the left
-side is a plot of the states.
+side is a plot of the states. Where the environment makes no pictures, both sides are.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
+from ilfo.environments.observing import dimension_names
 from ilfo.policies.host import HostPolicy
 from ilfo.rollouts.film_files import check_film, write_film
 from ilfo.rollouts.replay import replay, replayer
@@ -39,6 +40,14 @@ class Recording:
     """Dimensions that were recorded; None for all."""
     replayed: bool = True
     """It is put back into the simulator; otherwise it is plotted."""
+    rendered: bool = True
+    """The environment makes pictures; otherwise the learner's states are plotted, too."""
+    names: tuple[str, ...] | None = None
+    """What the recorded dimensions are called."""
+
+    def plotted(self) -> "Recording":
+        """For an environment that makes no pictures."""
+        return replace(self, replayed=False, rendered=False)
 
 
 def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording:
@@ -59,6 +68,7 @@ def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording
         demonstrations.every,
         observed,
         known and demonstrations.every == 1 and observed is None,
+        names=dimension_names(demonstrations, maker),
     )
 
 
@@ -87,14 +97,21 @@ def frames_beside_expert(
 
     def shoot(now: Moment) -> None:
         visited.append(now.state)
-        if (now.step % pace.every == 0 or now.last) and len(right) < pace.limit:
+        shown = now.step % pace.every == 0 or now.last
+        if expert.rendered and shown and len(right) < pace.limit:
             right.append(_panel(now.environment.render()))
 
-    total = play_greedily(maker, policy, seed, shoot)
-    draw = _replayed if expert.replayed else _plotted
-    left = draw(maker, expert, np.stack(visited), right[0].size, pace)
-    name = "expert (recorded states)" if expert.replayed else "states: recorded grey, learner red"
-    heads = _head(name, expert.total if expert.replayed else None), _head("learner", total)
+    total = play_greedily(maker, policy, seed, shoot, rendered=expert.rendered)
+    size, states = right[0].size if right else (PANEL, PANEL), np.stack(visited)
+    if expert.replayed:
+        name, left = "expert (recorded states)", _replayed(maker, expert, pace)
+    elif expert.rendered:
+        name, left = "states: recorded grey, learner red", _plotted(expert, states, size, pace)
+    else:
+        name, left = "expert (recorded states)", _plotted(expert, states[:0], size, pace)
+        right = _plotted(expert, states, size, pace)
+    own = expert.total if expert.replayed or not expert.rendered else None
+    heads = _head(name, own), _head("learner", total)
     count = max(len(left), len(right))
     frames = [
         _side_by_side(heads, (left[min(t, len(left) - 1)], right[min(t, len(right) - 1)]))
@@ -103,7 +120,7 @@ def frames_beside_expert(
     return frames, pace.milliseconds, total
 
 
-def _replayed(maker: Factory, expert: Recording, visited, size, pace: "_Pace"):
+def _replayed(maker: Factory, expert: Recording, pace: "_Pace") -> list[Image.Image]:
     environment = open_for_rendering(maker)
     environment.reset(seed=0)
     put = replay(environment, expert.states)
@@ -115,9 +132,11 @@ def _replayed(maker: Factory, expert: Recording, visited, size, pace: "_Pace"):
     return panels
 
 
-def _plotted(maker: Factory, expert: Recording, visited: np.ndarray, size, pace: "_Pace"):
+def _plotted(
+    expert: Recording, visited: np.ndarray, size: tuple[int, int], pace: "_Pace"
+) -> list[Image.Image]:
     kept = list(range(visited.shape[1]) if expert.observed is None else expert.observed)
-    names = [str(place) for place in kept]
+    names = [str(place) for place in kept] if expert.names is None else list(expert.names)
     plot = StatePlot(expert.states, visited[:, kept], every=expert.every, names=names, size=size)
     return [plot.at(step) for step in pace.steps(plot.end)]
 

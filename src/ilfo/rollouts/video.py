@@ -21,9 +21,16 @@ from ilfo.rollouts.stepping import observe, step
 HEIGHT, FRAMES_PER_SECOND, SECONDS = 240, 25, 20
 
 
+class NoPictureError(ValueError):
+    """An environment makes no pictures of itself."""
+
+
 def check_rendering(maker: Factory) -> None:
     """Before any work: renders one frame, to find out whether that is possible here."""
-    environment = open_for_rendering(maker)
+    try:
+        environment = open_for_rendering(maker)
+    except ValueError as error:  # it takes no render_mode
+        raise NoPictureError(f"{maker.name} cannot be filmed: {error}") from error
     try:
         environment.reset(seed=0)
         frame = environment.render()
@@ -31,6 +38,11 @@ def check_rendering(maker: Factory) -> None:
         raise MissingExtraError(
             f"rendering {maker.name} failed ({error}); install what it needs with: "
             "pip install 'ilfo[video]'"
+        ) from error
+    except NotImplementedError as error:
+        raise NoPictureError(
+            f"{maker.name} has no method `render`, so it cannot be filmed; let it return a picture "
+            'for render_mode="rgb_array"'
         ) from error
     except (AttributeError, ImportError, RuntimeError) as error:  # as MuJoCo's GL backends do
         raise ValueError(
@@ -40,7 +52,7 @@ def check_rendering(maker: Factory) -> None:
     finally:
         environment.close()
     if np.ndim(frame) != 3:  # type: ignore[arg-type]
-        raise ValueError(f'{maker.name} has no render_mode="rgb_array", so it cannot be filmed')
+        raise NoPictureError(f'{maker.name} has no render_mode="rgb_array", so it cannot be filmed')
 
 
 def film(
@@ -95,10 +107,15 @@ class Moment(NamedTuple):
 
 
 def play_greedily(
-    maker: Factory, policy: HostPolicy, seed: int, shoot: Callable[[Moment], None]
+    maker: Factory,
+    policy: HostPolicy,
+    seed: int,
+    shoot: Callable[[Moment], None],
+    *,
+    rendered: bool = True,
 ) -> float:
     """One greedy episode, of which `shoot` sees every state. Returns its return."""
-    environment = open_for_rendering(maker)
+    environment = open_for_rendering(maker) if rendered else maker.make()
     actions = action_space(maker.action_space)
     state = reset([environment], [(seed, Purpose.EVALUATE, 0)])
     total, done, time = 0.0, False, 0

@@ -43,8 +43,8 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
         )
     if run.entry("machine", dict) != dict(machine):
         raise RunError(
-            f"{run.path} was made with {run.config['machine']}, but this process has "
-            f"{dict(machine)}; results would differ, first in the last bits; set the number of "
+            f"{run.path} was made with {_listed(run.config['machine'])}, but this process has "
+            f"{_listed(machine)}; results would differ, first in the last bits; set the number of "
             f"devices with --devices, {anyway}"
         )
     if run.config.get("source") != source():
@@ -53,6 +53,10 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
             f"{run.path} was made by other code ({made_by}; this is {commit()}); go back to that "
             f"code to resume the run, start a new one, {anyway}"
         )
+
+
+def _listed(machine: Mapping[str, int]) -> str:
+    return " and ".join(f"{count} {name}" for name, count in machine.items())
 
 
 def conditions(machine: Mapping[str, int]) -> dict[str, Any]:

@@ -180,7 +180,18 @@ def kept_on_disk(path: Path) -> str:
         iteration = read_meta(path / CHECKPOINT)[ENTRY]["iteration"]
     except (CheckpointError, OSError, KeyError):
         return f"no iteration was finished, so nothing is kept in {path}"
-    return f"kept up to iteration {iteration}; continue with: ilfo resume {path}"
+    command = f"ilfo resume {path}{_trusting(path)}"
+    return f"kept up to iteration {iteration}; continue with: {command}"
+
+
+def _trusting(path: Path) -> str:
+    """What to add to a command on a run whose environment is made by a module of one's own."""
+    try:
+        environment = _read_config(path)["spec"]["env"]
+    except (RunError, KeyError, TypeError):
+        return ""
+    module = str(environment or "").rpartition(":")[0]
+    return f" --trust-env {module}" if module else ""
 
 
 def _lock(path: Path) -> BinaryIO:

@@ -5,23 +5,63 @@ floor: whether a policy does what the recordings show can be seen without a rewa
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ilfo.runs import remedies
 from ilfo.runs.directory import RunDirectory, RunError
+from ilfo.runs.remedies import MORE_STEPS
 
+Row = Mapping[str, Any]
 Column = Callable[[str], np.ndarray]
 """Mean over seeds of a metric, for every iteration; NaN where it is missing."""
 REACHED = 4.0
 """Squared distances up to this multiple of the squared floor count as the expert's own."""
 NEAR_UNTRAINED = 0.8
 """A distance above this share of the untrained policy's is hardly progress."""
+BEHIND = 2.0
+"""A seed whose distance is this multiple of the others' has stayed behind."""
+COLLAPSED = 0.05
+"""A policy that varies less than this share of what it did at first hardly explores."""
+
+
+class Case(NamedTuple):
+    """What is known of a run."""
+
+    rows: Sequence[Row]
+    """Those of metrics.csv."""
+    seeds: Sequence[Row]
+    """What the summary says of each; empty before the run has ended."""
+    settings: Row
+    actions: Row
+    """The action space, as config.json has it; empty if it is unknown."""
+    untrained: int
+    """Iterations in which the untrained policy acted."""
+
+    def column(self, name: str) -> np.ndarray:
+        return _column(self.rows, name)
+
+    def of_seed(self, seed: int, name: str) -> np.ndarray:
+        return _column([row for row in self.rows if row["seed"] == seed], name)
+
+    def advice(self, known: Mapping[str, str], most: int = 2) -> str:
+        return remedies.remedies(self.settings, known, most)
+
+    @property
+    def floor(self) -> float:
+        """The noise floor at the end; 0 if it is unknown."""
+        return float(np.nan_to_num(_late(self.column("mmd_floor"))))
 
 
 def diagnose(run: RunDirectory) -> list[str]:
     """Findings about a run, the most important first; none for a method that measures no distance
     to the demonstrations."""
+    if run.config.get("kind") == "expert":
+        raise RunError(
+            f"{run.path} holds an expert, which imitates nobody; the doctor looks at runs of "
+            "`ilfo train`. What the expert reached is in its metrics.csv"
+        )
     if run.checkpoint.exists():
         run.check_files()
     rows = run.rows("metrics")
@@ -29,7 +69,7 @@ def diagnose(run: RunDirectory) -> list[str]:
         raise RunError(f"{run.path} has no finished iteration yet; there is nothing to examine")
     summary = run.read_summary()
     try:
-        return findings(rows, [] if summary is None else summary["seeds"])
+        return findings(rows, [] if summary is None else summary["seeds"], run.config)
     except (KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f"{run.path / 'summary.json'} does not list the seeds of a run; `ilfo resume` writes "
@@ -37,26 +77,35 @@ def diagnose(run: RunDirectory) -> list[str]:
         ) from error
 
 
-def findings(rows: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The same, from the rows of metrics.csv and what the summary says of each seed."""
-    column = _columns(rows)
-    if not np.isfinite(column("mmd")).any():
+def findings(rows: Sequence[Row], seeds: Sequence[Row], config: Row) -> list[str]:
+    """The same, from the rows of metrics.csv, what the summary says of each seed, and the content
+    of config.json."""
+    if not np.isfinite(_column(rows, "mmd")).any():
         return []
-    return [*_outcome(column), *_stalled(column, rows), *_choice(seeds), *_causes(column)]
+    settings, problem = config.get("settings", {}), config.get("problem", {})
+    if problem.get("feature_map") is not None:
+        settings = {**settings, "inference": None}  # no actions are inferred from features
+    case = Case(rows, seeds, settings, problem.get("actions", {}), _untrained(settings, rows))
+    learned = case.column("mmd")[case.untrained :]
+    if not np.isfinite(learned).any():
+        return [*_only_untrained(case), *_causes(case, above=False)]
+    above = _late(learned) ** 2 > REACHED * case.floor**2
+    stalled = list(_stalled(case))
+    return [
+        *_outcome(case, stalled=bool(stalled)),
+        *stalled,
+        *_choice(case),
+        *_behind(case),
+        *_causes(case, above=above),
+    ]
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> Column:
-    groups: dict[int, list[Mapping[str, Any]]] = {}
+def _column(rows: Sequence[Row], name: str) -> np.ndarray:
+    groups: dict[int, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["iteration"], []).append(row)
-
-    def column(name: str) -> np.ndarray:
-        known = (
-            [row[name] for row in group if row.get(name) is not None] for group in groups.values()
-        )
-        return np.array([np.mean(values) if values else np.nan for values in known], float)
-
-    return column
+    known = ([row[name] for row in group if row.get(name) is not None] for group in groups.values())
+    return np.array([np.mean(values) if values else np.nan for values in known], float)
 
 
 def _late(values: np.ndarray) -> float:
@@ -65,82 +114,157 @@ def _late(values: np.ndarray) -> float:
     return float(np.nanmean(last)) if np.isfinite(last).any() else np.nan
 
 
-def _outcome(column: Column) -> Iterator[str]:
-    mmd, floor = column("mmd"), column("mmd_floor")
-    clone = column("clone_mmd")
-    nearest = float(np.nanmin([np.nanmin(mmd[1:] if len(mmd) > 1 else mmd), *clone[1:]]))
-    first, own = float(mmd[0]), float(np.nan_to_num(_late(floor)))
-    against = f"distance {nearest:.3g}, noise floor {own:.3g}, untrained policy {first:.3g}"
-    if nearest**2 <= REACHED * own**2:
-        yield f"the recordings are matched: nothing is left above the noise ({against})"
+def _untrained(settings: Row, rows: Sequence[Row]) -> int:
+    """Iterations in which the untrained policy acts: the first, and those that only explore."""
+    if remedies.has(settings, "inference.explore"):
+        return max(-(-settings["inference"]["explore"] // max(rows[0]["online_samples"], 1)), 1)
+    return max(settings.get("explore", 1), 1)
+
+
+def _only_untrained(case: Case) -> Iterator[str]:
+    yield (
+        f"only the untrained policy has acted so far ({case.rows[-1]['online_samples']} "
+        f"environment steps), so nothing is known of the learned one; {_sooner(case)}"
+    )
+
+
+def _sooner(case: Case) -> str:
+    """How the learned policy gets to act."""
+    known = [w for path, w in remedies.ACT_SOONER.items() if remedies.has(case.settings, path)]
+    return ", or ".join([f"give it {MORE_STEPS}", *known])
+
+
+def _outcome(case: Case, *, stalled: bool) -> Iterator[str]:
+    mmd, clone, start = case.column("mmd"), case.column("clone_mmd"), case.untrained
+    nearest = float(np.nanmin([*mmd[start:], *clone[start:]]))
+    first, own = float(np.nanmean(mmd[:start])), case.floor
+    noise = f"noise floor {own:.3g}" if own > 0 else "noise unknown"
+    against = f"distance {nearest:.3g}, {noise}, untrained policy {first:.3g}"
+    if REACHED * own**2 >= first**2:
+        yield (
+            f"the distance cannot tell the expert from the untrained policy ({against}): there are "
+            "too few recordings or streams, or they are too short; record more episodes, or try "
+            "more streams"
+        )
     elif nearest > NEAR_UNTRAINED * first:
         yield (
             f"hardly nearer to the recordings than the untrained policy ({against}); check the "
-            "recordings with `ilfo doctor --env ID --demos FILE`, then give it more environment "
-            "steps"
+            "recordings with `ilfo doctor --env ID --demos FILE`"
+            f"{'' if stalled else f', then give it {MORE_STEPS}'}"
+        )
+    elif nearest**2 <= REACHED * own**2:
+        yield (
+            f"the recordings are matched: the distance is within the noise of the recordings "
+            f"({against})"
         )
     else:
-        yield f"nearer than at the beginning, but not there ({against}); more steps may help"
+        more = "" if stalled else "; more steps may help"
+        yield f"nearer than at the beginning, but not there ({against}){more}"
+    if (case.column("mmd_floor")[start:] == 0).any():
+        yield (
+            "with one recording the noise of the distance is unknown, so whether the recordings "
+            "are matched cannot be said; a second recording shows it"
+        )
 
 
-def _stalled(column: Column, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    mmd, floor = column("mmd"), np.nan_to_num(column("mmd_floor"))
+def _stalled(case: Case) -> Iterator[str]:
+    mmd, floor = case.column("mmd"), np.nan_to_num(case.column("mmd_floor"))
     if len(mmd) < 10:
         return
     best = int(np.nanargmin(mmd))
     stalls = len(mmd) - 1 - best
     if stalls > len(mmd) // 2 and mmd[best] ** 2 > REACHED * floor[best] ** 2:
-        samples = sorted({row["online_samples"] for row in rows})[best]
+        samples = sorted({row["online_samples"] for row in case.rows})[best]
         yield (
             f"no progress since iteration {best + 1} of {len(mmd)} ({samples} environment steps); "
-            "try more imagined trajectories (imagined_streams) or longer policy steps (planner.kl)"
+            f"try {case.advice(remedies.LEARN_FASTER)}"
         )
 
 
-def _choice(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    early = [seed["seed"] for seed in seeds if seed.get("chosen_iteration", 2) < 1]
+def _choice(case: Case) -> Iterator[str]:
+    unmeasured = [s["seed"] for s in case.seeds if "chosen_mmd" in s and s["chosen_mmd"] is None]
+    if unmeasured:
+        yield (
+            f"the policy returned for {_listed(unmeasured)} has never acted, so its distance is "
+            f"unknown; {_sooner(case)}"
+        )
+    early = [
+        seed["seed"]
+        for seed in case.seeds
+        if seed["seed"] not in unmeasured and seed.get("chosen_iteration", 1) < 1
+    ]
     if early:
         yield (
-            f"the policy returned for seed {', '.join(map(str, early))} is one of the first: "
-            "nothing later came nearer to the recordings"
+            f"the untrained policy was chosen for {_listed(early)}: nothing later came nearer to "
+            f"the recordings; try {case.advice(remedies.LEARN_FASTER)}"
         )
 
 
-def _causes(column: Column) -> Iterator[str]:
-    mmd, imagined = _late(column("mmd")), _late(column("imagined_mmd"))
-    floor = float(np.nan_to_num(_late(column("mmd_floor"))))
-    above = mmd**2 > REACHED * floor**2
+def _behind(case: Case) -> Iterator[str]:
+    """Seeds that a mean over seeds would hide."""
+    seeds = sorted({row["seed"] for row in case.rows})
+    last = {seed: _late(case.of_seed(seed, "mmd")) for seed in seeds}
+    for seed in seeds:
+        others = [last[other] for other in seeds if other != seed]
+        usual = float(np.median(others)) if others else np.nan
+        if last[seed] > BEHIND * usual and last[seed] ** 2 > REACHED * case.floor**2:
+            yield (
+                f"seed {seed} stayed behind: distance {last[seed]:.3g} at last, the others "
+                f"{usual:.3g}; use the policy of another seed, or give it {MORE_STEPS}"
+            )
+
+
+def _causes(case: Case, *, above: bool) -> Iterator[str]:
+    """What may have held the run back; `above` says that the distance is above the noise."""
+    mmd, imagined = _late(case.column("mmd")), _late(case.column("imagined_mmd"))
     if above and imagined < 0.5 * mmd:
         yield (
-            f"the model is too rosy: imagined distance {imagined:.3g}, real {mmd:.3g}; give the "
-            "model more data (streams) or capacity (dynamics.width, dynamics.plan.passes), or more "
-            "caution (weight)"
+            f"the model is too rosy: imagined distance {imagined:.3g}, real {mmd:.3g}; try "
+            f"{case.advice(remedies.BETTER_MODEL, 4)}"
         )
-    if (loss := _late(column("model_loss"))) > 0.3:
+    if (loss := _late(case.column("model_loss"))) > 0.3:
         yield (
             f"the model predicts little: it leaves {min(loss, 1):.0%} of the changes of state "
-            "unexplained; try dynamics.plan.passes, or dynamics.stochastic=true if the environment "
-            "is noisy"
+            f"unexplained; try {case.advice(remedies.PREDICT_MORE)}"
         )
-    if (share := _late(column("runaway_share"))) > 0.2:
+    if (share := _late(case.column("runaway_share"))) > 0.2:
         yield (
             f"{share:.0%} of the imagined trajectories run away; the model is unstable: try "
-            "dynamics.plan.passes or fewer, longer streams"
+            f"{case.advice(remedies.STEADY_MODEL)}"
         )
-    if above and (trust := _late(column("trust"))) < 0.2:
+    if above and (trust := _late(case.column("trust"))) < 0.2:
         yield (
             f"inferred actions explain little of the demonstrated steps (trust {trust:.2f}): the "
             "agent has not been where the expert was, or the recordings are at another rate "
             "(--every, --rate)"
         )
-    if (accepted := _late(column("accepted"))) < 0.3:
+    if (accepted := _late(case.column("accepted"))) < 0.3:
         yield (
-            f"only {accepted:.0%} of the policy steps were accepted; try a smaller planner.kl or "
-            "more imagined_streams"
+            f"only {accepted:.0%} of the policy steps were accepted; try "
+            f"{case.advice(remedies.SURER_STEPS)}"
         )
-    entropy = column("entropy")
-    if above and np.isfinite(entropy[-1]) and 0 <= entropy[-1] < 0.05 * entropy[0]:
+    if above:
+        yield from _collapse(case)
+
+
+def _collapse(case: Case) -> Iterator[str]:
+    """Entropies of discrete actions are compared as they are; those of continuous ones may be
+    negative, so standard deviations are compared, whose logarithms differ as entropies do."""
+    entropy = case.column("entropy")
+    entropy = entropy[np.isfinite(entropy)]
+    if not len(entropy):
+        return
+    first, last = float(entropy[0]), float(entropy[-1])
+    kind, dimensions = case.actions.get("type", ""), len(case.actions.get("low", ()))
+    discrete = kind.endswith("DiscreteActions") and last < COLLAPSED * first
+    continuous = kind == "BoxActions" and first - last > -np.log(COLLAPSED) * dimensions
+    if discrete or continuous:
         yield (
-            f"the policy hardly varies its actions any more (entropy {entropy[0]:.2g} at first, "
-            f"{entropy[-1]:.2g} at last), so it explores little; try a smaller planner.kl"
+            f"the policy hardly varies its actions any more (entropy {first:.2g} at first, "
+            f"{last:.2g} at last), so it explores little; try "
+            f"{case.advice(remedies.EXPLORE_LONGER)}"
         )
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"

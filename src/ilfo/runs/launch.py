@@ -22,7 +22,7 @@ from ilfo.runs.checks import (
 )
 from ilfo.runs.directory import RunDirectory, RunError, kept_on_disk
 from ilfo.runs.integrity import ELSEWHERE
-from ilfo.runs.recorder import Recorder
+from ilfo.runs.recorder import Recorder, WithReturns
 from ilfo.runs.spec import RunSpec, spec_of, to_json
 
 
@@ -51,7 +51,7 @@ def start(
         raise ValueError(f"every is {every}, but must be at least 1; it is a number of iterations")
     agent = spec.agent()
     agent.check_budget(spec.budget)
-    check_recordings(agent)
+    check_recordings(agent, callbacks)
     description = {
         "spec": to_json(spec),
         "evaluate_every": every,
@@ -92,6 +92,7 @@ def resume(
         check_agent(run, agent)
         if run.checkpoint.exists():
             agent.restore(run.checkpoint)
+            agent.history.take(r for r in run.rows("metrics") if r["iteration"] <= agent.iteration)
         done = check_progress(run, agent.iteration)
         if (spec.budget or 0) < (done - 1) * agent.samples_per_iteration:
             raise RunError(
@@ -104,12 +105,21 @@ def resume(
         return _train(agent, spec, run, machine, callbacks)
 
 
-def check_recordings(agent: Agent) -> None:
+def check_recordings(agent: Agent, callbacks: Sequence[Callback] = ()) -> None:
     """Raise ValueError if the demonstrations are wrong for the environment."""
+    watching = Callbacks(callbacks)
+    try:
+        _compare(agent, watching)
+    except BaseException:
+        watching.on_end(agent)
+        raise
+
+
+def _compare(agent: Agent, watching: Callback) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # progress and summary have them
-            agent.check_recordings()
+            agent.check_recordings(watching)
     except (ValueError, OSError):
         raise
     except Exception as error:  # most likely raised by the environment
@@ -127,7 +137,7 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # they are in the summary
-            agent.learn(spec.budget, callback=[recorder, *callbacks])
+            agent.learn(spec.budget, callback=[recorder, WithReturns(recorder, callbacks)])
         watching = Callbacks(callbacks)
         watching.on_phase(agent, "evaluating the selected policies")
         try:

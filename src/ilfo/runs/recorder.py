@@ -11,7 +11,7 @@ from typing import Any
 
 from ilfo.agents import saving
 from ilfo.agents.agent import Agent
-from ilfo.agents.callbacks import Callback
+from ilfo.agents.callbacks import Callback, Callbacks
 from ilfo.agents.method import Selection
 from ilfo.agents.seeds import one_seed
 from ilfo.rollouts.episodes import mean_return
@@ -25,6 +25,8 @@ CURVE_EPISODES = 10
 """Evaluation episodes per iteration."""
 FINAL_EPISODES = 50
 """Evaluation episodes of the selected policies."""
+
+RETURNS = ("greedy_return", "stochastic_return")
 
 
 class Recorder(Callback):
@@ -42,10 +44,15 @@ class Recorder(Callback):
         self.run, self.facts, self.every, self.remarks = run, dict(facts), every, list(remarks)
         self._spent = {"evaluate": 0.0, "save": 0.0}
         self._before: dict[str, float] = {}
+        self.measured: dict[str, list[float]] = {}
+        """Returns of the last iteration, by seed; empty if it was not evaluated."""
 
     def on_iteration(self, agent: Agent, log: Mapping[str, Any]) -> None:
         began = time.perf_counter()
         rows = [self._row(agent, log, index) for index in range(len(agent.seeds))]
+        self.measured = {
+            name: [row[name] for row in rows] for name in RETURNS if rows[0][name] is not None
+        }
         evaluated = time.perf_counter()
         self.run.append("metrics", rows)
         self.run.append("timings", self._timing(agent, evaluated - began))
@@ -59,12 +66,10 @@ class Recorder(Callback):
             "iteration": agent.iteration,
             "seed": agent.seeds[index],
             "online_samples": agent.online_samples,
-            "greedy_return": None,
-            "stochastic_return": None,
-        }
+        } | dict.fromkeys(RETURNS)
         if agent.iteration % self.every == 0:
             policy = one_seed(agent.state.policy, index)
-            for name, greedy in (("greedy_return", True), ("stochastic_return", False)):
+            for name, greedy in zip(RETURNS, (True, False), strict=True):
                 row[name] = _measure(agent, policy, index, greedy, CURVE_EPISODES)
         logged = {name: log.get(name) for name in agent.method.metrics}
         return row | {
@@ -118,7 +123,7 @@ class Recorder(Callback):
                 *agent.remarks(),
                 *_remarks_on_returns(agent, seeds),
             ],
-            "diagnosis": findings(self.run.rows("metrics"), seeds),
+            "diagnosis": findings(self.run.rows("metrics"), seeds, self.run.config),
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)
@@ -168,6 +173,17 @@ class Recorder(Callback):
         return total | {"total": sum(total.values())}
 
 
+class WithReturns(Callbacks):
+    """Other callbacks, whose log also has the returns that a recorder has just measured."""
+
+    def __init__(self, recorder: Recorder, callbacks: Sequence[Callback]):
+        super().__init__(callbacks)
+        self.recorder = recorder
+
+    def on_iteration(self, agent: Agent, log: Mapping[str, Any]) -> bool:
+        return super().on_iteration(agent, {**log, **self.recorder.measured})
+
+
 def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> float:
     return mean_return(
         agent.play(policy, episodes=episodes, seed=agent.seeds[index], greedy=greedy)
@@ -175,7 +191,7 @@ def _measure(agent: Agent, policy, index: int, greedy: bool, episodes: int) -> f
 
 
 def _remarks_on_returns(agent: Agent, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
-    returns = [seed[name] for seed in seeds for name in ("greedy_return", "stochastic_return")]
+    returns = [seed[name] for seed in seeds for name in RETURNS]
     if all(map(math.isfinite, returns)):
         return []
     return [

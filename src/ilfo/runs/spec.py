@@ -160,7 +160,7 @@ class RunSpec:
 
 
 def apply_changes(settings: Any, changes: Sequence[str]) -> Any:
-    """The settings with changes such as `planner.kl=0.02` or `planner=PPO` applied; see
+    """The settings with changes such as `planner.kl=0.05` or `planner=PPO` applied; see
     `ilfo.agents.settings.changed`."""
     values: list[tuple[str, Any]] = []
     for change in changes:

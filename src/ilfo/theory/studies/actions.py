@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ilfo.common.tally import tallied
+from ilfo.common.tally import COMPILING, tallied
 from ilfo.theory.bandit import Algorithm, matching, one_good_arm, optimism, regret, repeated
 from ilfo.theory.slopes import normal_draws, slope_with_interval
 from ilfo.theory.studies.base import Study
@@ -72,7 +72,7 @@ class Actions(Study):
         for arms in counts:
             rows.append(self._cloned(arms, next(keys)))
         for name, algorithm in WITHOUT.items():
-            shown = tallied(f"numbers of arms, {name}", counts)
+            shown = tallied(f"numbers of arms, {name}", counts, first=COMPILING)
             regrets = [self._over_gaps(algorithm, arms, next(keys)) for arms in shown]
             mean, error = (np.stack(part) for part in zip(*regrets, strict=True))
             for arms, means, errors in zip(counts, mean, error, strict=True):

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ilfo.common.buffer import Buffer
-from ilfo.common.tally import tallied
+from ilfo.common.tally import COMPILING, tallied
 from ilfo.theory.studies.base import Study
 from ilfo.theory.worlds import FITS, CalibrationWorld, ErrorRatio, cases
 
@@ -72,7 +72,8 @@ class Calibration(Study):
         from scipy.stats import binomtest
 
         rows: list[dict[str, Any]] = []
-        for (name, setting), make in tallied("uncertainties", cases(self.delta).items()):
+        several = cases(self.delta).items()
+        for (name, setting), make in tallied("uncertainties", several, first=COMPILING):
             key = jax.random.fold_in(jax.random.key(self.seed), len(rows))
             keys = jax.random.split(key, self.repetitions)
             repeated = _repeated(functools.partial(over_fits, make, self.fits), keys)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ilfo.common.tally import tallied
+from ilfo.common.tally import COMPILING, tallied
 from ilfo.theory.bandit import (
     Algorithm,
     epsilon_greedy,
@@ -70,7 +70,7 @@ class Explore(Study):
         regrets: dict[str, list[np.ndarray]] = {name: [] for name in RATES}
         draws: dict[str, list[np.ndarray]] = {name: [] for name in RATES}
         rng = np.random.default_rng(self.seed)
-        for rounds in tallied("lengths", lengths):
+        for rounds in tallied("lengths", lengths, first=COMPILING):
             for name, algorithm in ALGORITHMS.items():
                 lower.append(self._lower_bound(name, algorithm, rounds, next(keys)))
             gaps, shares = gaps_up_to_one(self.arms, rounds), shares_for(self.arms, rounds)

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from ilfo.common.statistics import interval
-from ilfo.common.tally import tallied
+from ilfo.common.tally import COMPILING, tallied
 from ilfo.theory.pendulum import (
     CENTRES,
     DELTA,
@@ -61,7 +61,7 @@ class KNRStudy(Study):
         value_key, run_key = jax.random.split(jax.random.key(self.seed))
         values = np.asarray(true_values(2000, key=value_key), float)
         rows, potentials = [], []
-        for name, scale in tallied("bonuses", SCALES.items()):
+        for name, scale in tallied("bonuses", SCALES.items(), first=COMPILING):
             run = functools.partial(
                 mobile, scale, self.iterations, self.demonstrations, self.imagined
             )

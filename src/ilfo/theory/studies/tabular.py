@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilfo.common.statistics import interval
-from ilfo.common.tally import tallied
+from ilfo.common.tally import COMPILING, tallied
 from ilfo.theory.lock import DELTA, combination_lock, mobile, simulate
 from ilfo.theory.matching import Matching, divergence, linear_programme
 from ilfo.theory.mdp import occupancy
@@ -62,7 +62,7 @@ class TabularStudy(Study):
 
     def measure(self):
         gaps = []
-        for name, scale in tallied("bonuses", SCALES.items()):
+        for name, scale in tallied("bonuses", SCALES.items(), first=COMPILING):
             by_length, plans = self._gaps(scale, None)
             for index, episodes in enumerate(self.checkpoints):
                 low, high = interval(by_length[:, index].tolist())
@@ -78,7 +78,7 @@ class TabularStudy(Study):
                     }
                 )
         amounts = [self.fewest * 4**k for k in range(self.amounts)]
-        shown = tallied("numbers of demonstrations", amounts)
+        shown = tallied("numbers of demonstrations", amounts, first=COMPILING)
         ends = np.stack([self._gaps(SCALES[SMALLER], n)[0][:, -1] for n in shown], 1)
         known = np.stack([self._known_model(n) for n in amounts], 1)
         floors = [
