@@ -5,9 +5,9 @@ LONGEST = 600
 
 
 def brief(error: Exception) -> str:
-    """What an error says, cut in the midst if it is long: some quote the bytes that they stumbled
-    over."""
-    said = str(error)
+    """What an error says, in one line and cut in the midst if it is long: some quote the bytes
+    that they stumbled over."""
+    said = " ".join(str(error).split())
     half = LONGEST // 2
     return said if len(said) <= LONGEST else f"{said[:half]} ... {said[-half:]}"
 
