@@ -4,7 +4,7 @@ LONGEST = 600
 """Characters of an error that are shown."""
 
 
-def brief(error: Exception) -> str:
+def brief(error: object) -> str:
     """What an error says, in one line and cut in the midst if it is long: some quote the bytes
     that they stumbled over."""
     said = " ".join(str(error).split())
