@@ -24,6 +24,7 @@ from ilfo.runs.directory import RunError
 from ilfo.storage import checkpoint
 from tests.helpers.agents import MACHINE, bits
 
+LONG = "a" * 5_000
 NAME, HORIZON = "TestTarget-v0", 8
 PLAN = OffPolicyPlan(
     SAC(batch_size=16, width=8, depth=1, discount=0.5, optimiser=Adam(1e-2)),
@@ -247,13 +248,14 @@ def test_a_run_is_no_expert(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["environment", "seed", "plan"])
-@pytest.mark.parametrize("wrong", [None, [], True, -1, 10**400, {"type": "SAC"}])
+@pytest.mark.parametrize("wrong", [None, [], True, -1, 10**400, {"type": "SAC"}, {"type": LONG}])
 def test_a_damaged_config_is_named(name, wrong, whole, tmp_path):
     path = Path(shutil.copytree(whole, tmp_path / "copy"))
     content = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps(content | {name: wrong}))
-    with pytest.raises(RunError, match=rf"config\.json has .*{name}"):
+    with pytest.raises(RunError, match=rf"config\.json has .*{name}") as raised:
         directory.load(path)
+    assert len(str(raised.value)) < 2_000
     with pytest.raises(RunError, match=name):
         begun(path)
 

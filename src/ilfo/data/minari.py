@@ -16,6 +16,7 @@ from gymnasium import spaces
 
 from ilfo.common import flattening
 from ilfo.common.optional import needed_from
+from ilfo.common.printable import brief
 from ilfo.data.npz import MINARI, DemonstrationError, decode_metadata, joined_actions, naming_large
 from ilfo.data.statements import NAMES
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
@@ -84,9 +85,13 @@ def _open(name: str) -> Any:
         if missing:
             raise ValueError(f"its metadata has no {', '.join(sorted(missing))}")
         return minari.load_dataset(name)
-    # Minari checks what it reads with assertions.
-    except (ValueError, TypeError, KeyError, AssertionError) as error:
-        raise DemonstrationError(f"Minari dataset {name} cannot be opened: {error}") from error
+    # Minari checks what it reads with assertions; the others come from JSON and NumPy.
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError, AssertionError),
+        *(OverflowError, RecursionError),
+    ) as error:
+        said = f"Minari dataset {name} cannot be opened: {brief(error)}"
+        raise DemonstrationError(said) from error
 
 
 def _check_spaces(storage: Any, actions: bool) -> None:

@@ -57,8 +57,8 @@ def _check_same(out: Path, before: Any, now: Any, path: Path) -> None:
     ]
     if listed:
         raise ValueError(
-            f"{out} holds the runs of another sweep than {path} describes: {'; '.join(listed)}; "
-            "restore the file, or choose another --out"
+            f"{out} holds the runs of another sweep than {path} describes: "
+            f"{brief('; '.join(listed))}; restore the file, or choose another --out"
         )
 
 

@@ -18,6 +18,7 @@ import equinox as eqx
 from ilfo.agents.problem import Problem, state_problem
 from ilfo.agents.settings import differences
 from ilfo.common.fitting import SGD, Adam
+from ilfo.common.printable import brief
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import state_dim
 from ilfo.environments.factory import Factory, factory
@@ -186,7 +187,11 @@ def _seed(run: RunDirectory) -> int:
 
 
 def _plan(run: RunDirectory) -> OffPolicyPlan:
-    plan = config.from_dict(run.entry("plan", dict), PARTS)
+    try:
+        plan = config.from_dict(run.entry("plan", dict), PARTS)
+    except config.ConfigError as error:
+        said = f"{run.path / 'config.json'} has no usable 'plan': {brief(error)}; restore it"
+        raise RunError(said) from error
     if not isinstance(plan, OffPolicyPlan):
         raise RunError(
             f"{run.path / 'config.json'} has a {type(plan).__name__} as 'plan', expected an "
