@@ -211,6 +211,7 @@ def test_a_damaged_file_is_refused(folder):
         (lambda held: held.update(observation_space="[" * 5_000), "recursion"),
         (lambda held: held.update(observation_space=INFINITE), "infinity"),
         (lambda held: held.update(minari_version="7"), "does not support"),
+        (lambda held: held.update(dataset_id="toy/walk"), "int"),
         (lambda held: held.clear(), "no action_space, observation_space"),
     ],
 )

@@ -84,7 +84,9 @@ def _open(name: str) -> Any:
         )
         if missing:
             raise ValueError(f"its metadata has no {', '.join(sorted(missing))}")
-        return minari.load_dataset(name)
+        opened = minari.load_dataset(name)
+        opened.spec.dataset_id  # noqa: B018 - raises what the metadata lacks
+        return opened
     # Minari checks what it reads with assertions; the others come from JSON and NumPy.
     except (
         *(ValueError, TypeError, KeyError, AttributeError, AssertionError),
