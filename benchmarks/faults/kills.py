@@ -15,6 +15,7 @@ from benchmarks.faults.small_run import SmallRun
 from ilfo.runs import csv_tables
 from ilfo.storage import atomic
 
+IN_A_WRITE = "kill in a write"
 IN_A_ROW = 5
 """Kills that one run gets at most before it may end."""
 
@@ -89,18 +90,18 @@ def kills(small: SmallRun, count: int, rng: random.Random, report: Report) -> No
     usual = time.monotonic() - began
     if small_again is None or small_again.kind != SURVIVED:
         raise RuntimeError(f"the run fails without any fault: {small_again}")
-    boundaries = [number for number, what in enumerate(moments) if what != "write"]
     writes = [number for number, what in enumerate(moments) if what == "write"]
+    certain = certain_kills(moments)
     done = 0
     while done < count:
         run, row = small.new(), []
-        for _ in range(1 if boundaries else rng.randint(1, IN_A_ROW)):
+        for _ in range(1 if certain else rng.randint(1, IN_A_ROW)):
             if done + len(row) == count:
                 break
-            if boundaries:
-                row.append(_killed_at(small, run, "kill at fsync or rename", boundaries.pop(0)))
+            if certain:
+                row.append(_killed_at(small, run, *certain.pop(0)))
             elif rng.random() < 0.5:
-                row.append(_killed_at(small, run, "kill in a write", rng.choice(writes)))
+                row.append(_killed_at(small, run, IN_A_WRITE, rng.choice(writes)))
             else:
                 row.append(_killed_after(small, run, usual * rng.random()))
             if row[-1] is None:
@@ -111,6 +112,17 @@ def kills(small: SmallRun, count: int, rng: random.Random, report: Report) -> No
             done += 1
         if outcome.kind != DEFECT:
             shutil.rmtree(run, ignore_errors=True)
+
+
+def certain_kills(moments: list[str]) -> list[tuple[str, int]]:
+    """Kills that come once each before those at random: at every fsync and rename, and in the midst
+    of what is written before each of them; most files take hundreds of writes."""
+    at = [number for number, what in enumerate(moments) if what != "write"]
+    between = zip([-1, *at], at, strict=False)
+    midst = [(before + end) // 2 for before, end in between if end - before > 1]
+    return [("kill at fsync or rename", number) for number in at] + [
+        (IN_A_WRITE, number) for number in midst
+    ]
 
 
 def _finish(small: SmallRun, run: Path) -> None:

@@ -20,10 +20,18 @@ from ilfo.cli import _mistakes
 from ilfo.runs.launch import TrainingError
 
 SURVIVED, CLEAR, DEFECT = "survived", "clear error", "defect"
-SECONDS, MEGABYTES = 10.0, 400.0
-"""Processor time and memory that a case may take."""
 LONGEST = 2_000
 """Characters of a message that somebody may read."""
+
+
+class Limit(NamedTuple):
+    """Processor time and memory that a case may take."""
+
+    seconds: float
+    megabytes: float
+
+
+USUAL, PICKLED = Limit(10.0, 400.0), Limit(1.0, 200.0)
 
 
 class Outcome(NamedTuple):
@@ -48,22 +56,35 @@ class Report:
             self.defects.append(f"{fault}: {outcome.text}")
 
 
-def judge(work: Callable[[], Any], limited: bool = False) -> Outcome:
-    """Do the work; an error that a user can read is clear, any other is a defect. `limited` work
-    must not take long, or much memory."""
+def judge(
+    work: Callable[[], Any], limit: Limit | None = None, raised: BaseException | None = None
+) -> Outcome:
+    """Do the work; an error that the command line prints in one line is clear, any other is a
+    defect. So is a failed training, unless its cause is what the environment has `raised`, whose
+    author needs the traceback."""
     began, before = time.process_time(), _peak()
     try:
         work()
         outcome = Outcome(SURVIVED)
-    except (*_mistakes(), TrainingError) as error:
+    except BaseException as error:
         text = str(error).strip()
-        outcome = Outcome(CLEAR if text and len(text) < LONGEST else DEFECT, text[:LONGEST])
-    except BaseException:
-        outcome = Outcome(DEFECT, traceback.format_exc()[-3000:])
+        expected = isinstance(error, TrainingError) and _is_cause(raised, error)
+        if isinstance(error, _mistakes()) or expected:
+            outcome = Outcome(CLEAR if text and len(text) < LONGEST else DEFECT, text[:LONGEST])
+        else:
+            outcome = Outcome(DEFECT, traceback.format_exc()[-3000:])
     seconds, megabytes = time.process_time() - began, _peak() - before
-    if limited and (seconds > SECONDS or megabytes > MEGABYTES):
+    if limit is not None and (seconds > limit.seconds or megabytes > limit.megabytes):
         return Outcome(DEFECT, f"took {seconds:.1f} s and {megabytes:.0f} MB: {outcome.text}")
     return outcome
+
+
+def _is_cause(raised: BaseException | None, error: BaseException | None) -> bool:
+    while error is not None and raised is not None:
+        if type(error) is type(raised) and error.args == raised.args:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _peak() -> float:
@@ -103,9 +124,11 @@ class Child:
         os.waitpid(self.pid, 0)
 
 
-def in_child(work: Callable[[], Any], wait: float = 600.0) -> Outcome | None:
+def in_child(
+    work: Callable[[], Any], wait: float = 600.0, raised: BaseException | None = None
+) -> Outcome | None:
     """The outcome of work in a child; None if it died before it could say."""
-    child = Child(lambda: [judge(work)])
+    child = Child(lambda: [judge(work, raised=raised)])
     try:
         return next(child.outcomes(wait), None)
     finally:

@@ -55,7 +55,8 @@ def environments(small: SmallRun, count: int, rng: random.Random, report: Report
             Faulty.fault, Faulty.left = FAULTS[name], left
             small.go(run)
 
-        outcome = in_child(faulty) or Outcome(DEFECT, "the process died")
+        raised = FAULTS[name] if isinstance(FAULTS[name], BaseException) else None
+        outcome = in_child(faulty, raised=raised) or Outcome(DEFECT, "the process died")
         if outcome.kind == CLEAR and (run / "config.json").exists():
             outcome = _resumed(small, run, outcome)
         elif outcome.kind == SURVIVED and name not in HARMLESS:

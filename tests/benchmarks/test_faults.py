@@ -6,8 +6,19 @@ import zipfile
 
 import pytest
 
+from benchmarks.faults.kills import certain_kills
 from benchmarks.faults.mutations import mutated
-from benchmarks.faults.outcomes import CLEAR, DEFECT, SURVIVED, Outcome, Report, Undetected, judge
+from benchmarks.faults.outcomes import (
+    CLEAR,
+    DEFECT,
+    SURVIVED,
+    Limit,
+    Outcome,
+    Report,
+    Undetected,
+    judge,
+)
+from ilfo.runs.launch import TrainingError
 
 
 def raising(error):
@@ -32,6 +43,27 @@ def raising(error):
 def test_what_counts_as_a_clear_error(error, kind):
     assert judge(raising(error)).kind == kind
     assert judge(lambda: None).kind == SURVIVED
+
+
+def test_a_failed_training_is_clear_only_if_the_environment_failed():
+    def work():
+        raise TrainingError("training failed") from KeyError("position")
+
+    assert judge(work, raised=KeyError("position")).kind == CLEAR
+    assert judge(work, raised=KeyError("other")).kind == DEFECT
+    assert judge(work).kind == DEFECT
+
+
+def test_what_takes_too_long_is_a_defect():
+    assert judge(lambda: sum(range(10**6)), Limit(1e-6, 1e6)).kind == DEFECT
+    assert judge(lambda: None, Limit(10, 1e6)).kind == SURVIVED
+
+
+def test_every_fsync_and_rename_and_a_write_before_each_is_killed_once():
+    moments = ["write"] * 3 + ["fsync", "before rename", "after rename", "write", "fsync"]
+    kills = certain_kills(moments)
+    assert [number for name, number in kills if name != "kill in a write"] == [3, 4, 5, 7]
+    assert [number for name, number in kills if name == "kill in a write"] == [1, 6]
 
 
 def test_defects_are_counted_and_kept():

@@ -504,6 +504,21 @@ def test_divergence_costs_one_line_too(monkeypatch, capsys):
     assert capsys.readouterr().err == "error: NaN in phase dynamics\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(), "OSError"),
+        (ValueError(" \n"), "ValueError"),
+        (MemoryError(), "there is not enough memory"),
+    ],
+)
+def test_an_error_without_a_text_is_named(error, said, monkeypatch, capsys):
+    monkeypatch.setattr(runs, "start", fail_with(error))
+    with pytest.raises(SystemExit):
+        main(["train"])
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
 @pytest.mark.parametrize("how", [(), ("--markdown",)])
 def test_a_reader_that_has_seen_enough_costs_no_line(how):
     command = (sys.executable, "-m", "ilfo", "tasks", "--experts", *how)

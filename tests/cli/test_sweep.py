@@ -62,6 +62,7 @@ def test_a_sweep_is_run_continued_and_compared(file, tmp_path, capsys):
     [
         (["--out", "s3://bucket/runs"], "--out is s3:/bucket/runs, a URL"),
         (["--cpus-per-run", "0"], "--cpus-per-run is 0, but must be at least 1"),
+        (["--cpus-per-run", "9999"], "--cpus-per-run is 9999, but this machine has"),
         (["--retries", "-1"], "--retries is -1"),
         (["--gpus-per-run", "1"], "--gpus-per-run is for --on ray or slurm"),
         (["--slurm", "time=5"], "--slurm is for --on slurm, not for --on local"),
@@ -87,3 +88,4 @@ def test_a_missing_extra_costs_one_line(engine, library, file, tmp_path, monkeyp
     with pytest.raises(SystemExit):
         main(["sweep", str(file), "--out", str(tmp_path / "out"), "--on", engine])
     assert f"pip install 'ilfo[{engine}]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,6 +1,6 @@
 import pytest
 
-from ilfo.common.printable import printable
+from ilfo.common.printable import LONGEST, brief, printable
 
 
 @pytest.mark.parametrize("text", ["plain", "λ ± σ²", "two\nlines", "日本"])
@@ -13,3 +13,8 @@ def test_what_steers_a_terminal_is_escaped():
     assert printable("a\rb\tc\x9bd") == r"a\rb\tc\x9bd"
     assert printable("abc\u202edef") == r"abc\u202edef"
     assert printable("\udcff") == r"\udcff"
+
+
+def test_an_error_becomes_one_line():
+    assert brief(ValueError("two\n  lines\r\n")) == "two lines"
+    assert len(brief(ValueError("a" * 5_000))) < LONGEST + 10

@@ -12,6 +12,7 @@ from ilfo.runs.spec import apply_changes
         "weight=1.5",
         "runaway=-1.0",
         "policy_steps=0",
+        "policy_steps=1" + "0" * 400,
         "planner.kl=-1.0",
         "planner.kl=inf",
         "planner.backtracks=0",

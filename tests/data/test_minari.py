@@ -18,6 +18,7 @@ from tests.data.test_demonstrations import assert_same, example
 # Minari asks for an author and the like; these datasets are for nobody else.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:minari")
 
+INFINITE = '{"type": "Box", "dtype": "int64", "shape": [1], "low": [0], "high": [Infinity]}'
 ID = "toy/walk-v0"
 BOX = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 
@@ -207,7 +208,10 @@ def test_a_damaged_file_is_refused(folder):
     [
         (lambda held: held.pop("action_space"), "its metadata has no action_space"),
         (lambda held: held.update(observation_space="{}"), ""),
+        (lambda held: held.update(observation_space="[" * 5_000), "recursion"),
+        (lambda held: held.update(observation_space=INFINITE), "infinity"),
         (lambda held: held.update(minari_version="7"), "does not support"),
+        (lambda held: held.update(dataset_id="toy/walk"), "int"),
         (lambda held: held.clear(), "no action_space, observation_space"),
     ],
 )

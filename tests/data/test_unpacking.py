@@ -1,5 +1,6 @@
 """Compressed files that would fill the memory are refused, unless the user asks for them."""
 
+import json
 import pickle  # noqa: TID251, to write a file that is only parsed
 import zipfile
 
@@ -8,6 +9,7 @@ import pytest
 
 from ilfo.cli import main
 from ilfo.data import unpacking
+from ilfo.data.arrow_sizes import declared_size
 from ilfo.data.demonstrations import DemonstrationError, Demonstrations
 
 STATES = np.zeros((50, 200, 25), np.float32)
@@ -68,6 +70,57 @@ def test_parquet_of_imitation(tmp_path):
     with pytest.raises(DemonstrationError, match=r"saved\.parquet: its .* unpack to"):
         Demonstrations.load(path)
     assert Demonstrations.load(path, large=True).states_count == 50_000
+
+
+def saved_by_imitation(folder, columns, compression):
+    pa = pytest.importorskip("pyarrow")
+    folder.mkdir()
+    table, options = pa.table(columns), pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(str(folder / "data.arrow"), table.schema, options=options) as writer:
+        writer.write_table(table)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+    return folder
+
+
+@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
+def test_arrow_of_imitation(compression, tmp_path):
+    columns = {"obs": [[[0.0] * 100_000] * 5], "terminal": [False]}
+    folder = saved_by_imitation(tmp_path / "saved", columns, compression)
+    counted = declared_size(folder / "data.arrow")
+    assert 8 * 500_000 <= counted <= 16 * 501_000
+    if compression:
+        with pytest.raises(DemonstrationError, match=r"saved: its .* MiB unpack to .*--large"):
+            Demonstrations.load(folder)
+    assert Demonstrations.load(folder, large=True).states_count == 5
+
+
+def test_arrow_of_nothing_but_nulls(tmp_path):
+    import pyarrow as pa
+
+    nulls = pa.nulls(10_000_000)
+    folder = saved_by_imitation(tmp_path / "saved", {"obs": nulls, "terminal": nulls}, None)
+    assert (folder / "data.arrow").stat().st_size < 1_000
+    with pytest.raises(DemonstrationError, match=r"saved: its .* MiB unpack to"):
+        Demonstrations.load(folder)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:minari")
+def test_minari_that_stores_nothing_of_what_it_declares(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    name, states = "toy/zeros-v0", np.zeros((3, 2), np.float32)
+    Demonstrations.from_arrays([states], terminal=False).to_minari(name)
+    with h5py.File(tmp_path / name / "data" / "main_data.hdf5", "r+") as file:
+        episode = file["episode_0"]
+        for part, shape in (("observations", (10**6, 2)), ("rewards", (10**6 - 1,))):
+            del episode[part]
+            episode.create_dataset(part, shape, "f4")
+        del episode["terminations"]
+        episode.create_dataset("terminations", (10**6 - 1,), bool)
+    with pytest.raises(DemonstrationError, match=r"minari:toy/zeros-v0: its .* unpack.*--large"):
+        Demonstrations.load(f"minari:{name}")
+    assert Demonstrations.load(f"minari:{name}", large=True).states_count == 10**6
 
 
 def test_convert_makes_a_file_that_needs_no_asking(files, capsys):

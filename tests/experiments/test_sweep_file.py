@@ -8,6 +8,8 @@ from ilfo.experiments.sweep_file import read_sweep
 from ilfo.experiments.sweep_folder import marked_folder, missing_runs, open_folder, write_run
 from ilfo.runs.spec import RunSpec
 
+LONG = '{"' + "a" * 5_000 + '": 1}'
+HUNDRED = list(range(100))
 BASE = 'method = "bc"\ntask = "cartpole"\n'
 
 
@@ -93,6 +95,16 @@ def test_paths_are_relative_to_the_file(tmp_path, demos_file, monkeypatch):
     ("text", "message"),
     [
         ("method = ", "is not a TOML file"),
+        ("a = " + "[" * 5_000, "is not a TOML file"),
+        (
+            BASE + "[settings]\n" + ".".join("a" * 3_000) + " = 1",
+            "nested too deeply",
+        ),
+        (BASE + "seeds = 99999999", "it describes 99,999,999 runs, but at most 100,000"),
+        (
+            BASE + "[grid.settings]\n" + "".join(f"{name} = {HUNDRED}\n" for name in "abcd"),
+            "it describes 100,000,000 runs",
+        ),
         (BASE + "lerning_rate = 1", "unknown key lerning_rate; there are: .*trajectories"),
         (BASE + "[grid]\nwidth = [1]", "unknown key grid.width"),
         (BASE + '[[list]]\nname = "a"\nx = 1', r"unknown key list\.x"),
@@ -110,6 +122,7 @@ def test_paths_are_relative_to_the_file(tmp_path, demos_file, monkeypatch):
         ('method = "bc"', "what to train on is missing; give task, or env with demos"),
         (BASE + 'demos = "x.npz"', "give either task, or env with demos, not both"),
         ('method = "bc"\ntask = "cartpol"', "cartpol"),
+        (f'method = "bc"\ntask = "{"a" * 5_000}"', r"a \.\.\. a"),
     ],
 )
 def test_a_mistake_is_named(text, message, tmp_path):
@@ -146,6 +159,17 @@ def test_a_changed_file_does_not_fit_the_folder(tmp_path):
         open_folder(out, changed, cpus=1)
     with pytest.raises(ValueError, match="cpus_per_run was 1 and is 2"):
         open_folder(out, sweep_of(tmp_path, text), cpus=2)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"a": ' * 950 + "1" + "}" * 950, LONG])
+def test_a_damaged_record_is_named(text, tmp_path):
+    out, sweep = tmp_path / "out", sweep_of(tmp_path, BASE)
+    open_folder(out, sweep, cpus=1)
+    (out / "sweep.json").write_text(text)
+    message = r"out(/sweep\.json is not valid JSON| holds the runs)"
+    with pytest.raises(ValueError, match=message) as raised:
+        open_folder(out, sweep, cpus=1)
+    assert len(str(raised.value)) < 2_000
 
 
 def test_a_folder_of_something_else_is_not_touched(tmp_path):

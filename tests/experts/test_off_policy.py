@@ -1,5 +1,9 @@
 """Experts by SAC: resumable to the bit, recorded, exported, and errors before any work."""
 
+import json
+import shutil
+from pathlib import Path
+
 import gymnasium as gym
 import jax
 import numpy as np
@@ -20,6 +24,7 @@ from ilfo.runs.directory import RunError
 from ilfo.storage import checkpoint
 from tests.helpers.agents import MACHINE, bits
 
+LONG = "a" * 5_000
 NAME, HORIZON = "TestTarget-v0", 8
 PLAN = OffPolicyPlan(
     SAC(batch_size=16, width=8, depth=1, discount=0.5, optimiser=Adam(1e-2)),
@@ -240,6 +245,29 @@ def test_a_run_is_no_expert(tmp_path):
     for use in (begun, directory.load):
         with pytest.raises(RunError, match="a run of `ilfo train`, not the training of an expert"):
             use(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["environment", "seed", "plan"])
+@pytest.mark.parametrize("wrong", [None, [], True, -1, 10**400, {"type": "SAC"}, {"type": LONG}])
+def test_a_damaged_config_is_named(name, wrong, whole, tmp_path):
+    path = Path(shutil.copytree(whole, tmp_path / "copy"))
+    content = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(content | {name: wrong}))
+    with pytest.raises(RunError, match=rf"config\.json has .*{name}") as raised:
+        directory.load(path)
+    assert len(str(raised.value)) < 2_000
+    with pytest.raises(RunError, match=name):
+        begun(path)
+
+
+@pytest.mark.parametrize(
+    "rows", ["", "iteration,steps\n1,40\n", "iteration,stochastic_return\n1,\n"]
+)
+def test_damaged_rows_are_named(rows, whole, tmp_path):
+    path = Path(shutil.copytree(whole, tmp_path / "copy"))
+    (path / "metrics.csv").write_text(rows)
+    with pytest.raises(RunError, match=r"metrics\.csv (has no rows|lacks numbers in)"):
+        directory.load(path)
 
 
 @pytest.mark.parametrize(

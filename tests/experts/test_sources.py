@@ -1,5 +1,6 @@
 """Demonstrations from agents, from Stable-Baselines3 and from functions."""
 
+import json
 import zipfile
 
 import gymnasium as gym
@@ -10,7 +11,7 @@ from ilfo.cli import main
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
 from ilfo.experts.actors import play_actor
-from ilfo.experts.sources import find_actor
+from ilfo.experts.sources import find_actor, load_sb3
 
 CARTPOLE = factory("CartPole-v1", 40)
 
@@ -200,3 +201,39 @@ def test_hostile_models_cost_one_line(members, sb3_files, tmp_path):
     file = rezipped(sb3_files / "ppo.zip", tmp_path / "hostile.zip", **members)
     with pytest.raises(ValueError, match=r"hostile\.zip (is not|cannot be read)"):
         find_actor(f"ppo:{file}", CARTPOLE)
+
+
+def described(source, target, **changes):
+    """A copy of a model whose description is changed."""
+    with zipfile.ZipFile(source) as archive:
+        data = json.loads(archive.read("data"))
+    return rezipped(source, target, data=json.dumps(data | changes))
+
+
+@pytest.mark.parametrize(
+    "networks",
+    [
+        {"net_arch": [30_000, 30_000]},
+        {"net_arch": {"pi": [64], "vf": [10**9]}},
+        {"net_arch": [{"pi": [30_000, 30_000], "vf": [4]}]},
+        {"net_arch": {"pi": 5}},
+        {"net_arch": 5},
+        {"net_arch": ["x"]},
+        {"net_arch": [10**9, -(10**9)]},
+        {"n_critics": 10**9},
+    ],
+)
+def test_networks_larger_than_the_weights_are_not_made(networks, sb3_files, tmp_path, monkeypatch):
+    file = described(sb3_files / "ppo.zip", tmp_path / "hostile.zip", policy_kwargs=networks)
+    import stable_baselines3
+
+    monkeypatch.setattr(stable_baselines3.PPO, "load", lambda *_, **__: pytest.fail("was made"))
+    with pytest.raises(ValueError, match=r"hostile\.zip is not a model"):
+        find_actor(f"ppo:{file}", CARTPOLE)
+
+
+def test_buffers_of_training_are_not_made(sb3_files, tmp_path):
+    large = {"n_envs": 10**6, "n_steps": 10**9, "buffer_size": 10**12}
+    file = described(sb3_files / "ppo.zip", tmp_path / "large.zip", **large)
+    model = load_sb3("ppo", file, CARTPOLE)
+    assert len(model.rollout_buffer.observations) == 1

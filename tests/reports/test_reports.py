@@ -9,6 +9,7 @@ import pytest
 
 from ilfo.cli import main
 from ilfo.reports import html as parts
+from ilfo.reports import run_report
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import comparison_figure
 from ilfo.reports.groups import group_runs
@@ -214,6 +215,57 @@ def test_how_policies_were_chosen_is_said_in_words(method):
     summary = json.loads((RECORDED / method / "summary.json").read_text())
     caption = result_table(summary).caption
     assert caption.endswith("policies chosen by their distance to the recordings")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        "{}",
+        '{"seeds": 5}',
+        '{"seeds": [5]}',
+        '{"seeds": [{}]}',
+        '{"seeds": [{"seed": 0, "greedy_score": "x"}]}',
+        '{"seeds": [{"seed": 0, "greedy_return": 1' + "0" * 400 + "}]}",
+    ],
+)
+def test_a_damaged_summary_is_named(text, tmp_path, capsys):
+    path = run(tmp_path, "run")
+    (path / "summary.json").write_text(text)
+    for command in (["compare", str(path)], ["report", str(path), "--no-film"]):
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert end.value.code == 2
+        assert "summary.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", [{"demonstrations": 5}, {"method": []}, {"remarks": 5}])
+def test_what_only_a_report_reads_of_the_summary_is_checked(change, tmp_path, monkeypatch):
+    path = tmp_path / "run"
+    shutil.copytree(RECORDED / "mobile", path)
+    summary = json.loads((path / "summary.json").read_text())
+    (path / "summary.json").write_text(json.dumps(summary | change))
+    monkeypatch.setattr(run_report, "as_svg", lambda _: "")
+    with pytest.raises(RunError, match=r"summary\.json is not the summary of a run"):
+        run_report.run_sections(read_run(path), film=False)
+
+
+@pytest.mark.parametrize("expert", ["x", True, [], 10**400])
+def test_an_expert_return_that_is_no_number_is_named(expert, tmp_path):
+    path = run(tmp_path, "run")
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"expert_return": expert}))
+    with pytest.raises(RunError, match=r"config\.json has .*expert_return"):
+        read_run(path)
+
+
+def test_rows_without_a_seed_are_named(tmp_path):
+    path = run(tmp_path, "run")
+    (path / "metrics.csv").write_text("iteration,seed,online_samples\n1,,100\n")
+    with pytest.raises(RunError, match=r"metrics\.csv lacks whole numbers in seed"):
+        read_run(path)
 
 
 def test_texts_are_escaped():

@@ -73,6 +73,25 @@ def test_four_answers_are_none():
         step(environment, 0)
 
 
+@pytest.mark.parametrize("answer", [None, (np.zeros(4), 0.0, True, {})])
+def test_a_wrapper_that_cannot_take_answers_apart(answer):
+    inner = faulty()
+    inner.step = lambda action: answer
+    with pytest.raises(EnvironmentFault, match=r"from step \(.*unpack.*\), expected"):
+        step(gym.wrappers.TimeLimit(inner, 20), 0)
+
+
+def test_what_the_environment_itself_raises_stays():
+    def wrong(action):
+        _, _ = (1,)
+
+    inner = faulty()
+    inner.step = wrong
+    with pytest.raises(ValueError, match="unpack") as raised:
+        step(gym.wrappers.TimeLimit(inner, 20), 0)
+    assert raised.type is ValueError
+
+
 def test_every_way_of_acting_notices(policy):
     space = action_space(gym.spaces.Discrete(2))
     scalar, text = (lambda: Faulty(observation=0.5)), (lambda: Faulty(terminated="False"))

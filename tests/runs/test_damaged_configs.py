@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ilfo.cli import main
-from ilfo.runs import launch
+from ilfo.runs import checks, launch
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.doctor import diagnose
 from ilfo.runs.loading import load_agent
@@ -85,6 +85,26 @@ def test_a_damaged_summary_is_named(text, finished_run, tmp_path):
     (copy / "summary.json").write_text(text)
     with pytest.raises(RunError, match=r"summary\.json"):
         diagnose(RunDirectory.open(copy))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [5, {}, [5], [{}], [{"iteration": 1}], [{"iteration": 1, "changes": {"threads": [1]}}]],
+)
+def test_a_damaged_list_of_resumptions_is_named(entries, begun):
+    config = json.loads((begun / "config.json").read_text())
+    (begun / "config.json").write_text(json.dumps(config | {"elsewhere": entries}))
+    run = RunDirectory.open(begun)
+    for use in (checks.remarks, lambda run: checks.moved(run, {"threads": 77}, 1)):
+        with pytest.raises(RunError, match=r"config\.json has .*'elsewhere'"):
+            use(run)
+
+
+def test_resuming_elsewhere_needs_the_conditions_before(begun):
+    config = json.loads((begun / "config.json").read_text())
+    (begun / "config.json").write_text(json.dumps(config | {"machine": 5}))
+    with pytest.raises(RunError, match=r"config\.json has 5 as 'machine'"):
+        checks.changes(RunDirectory.open(begun), MACHINE)
 
 
 @pytest.mark.parametrize("rows", [b"\xff\xfe\n1\n", b"iteration\n" + b"9" * 5000 + b"\n"])

@@ -495,6 +495,10 @@ def test_resume_refuses_a_damaged_checkpoint(copy):
 
 def test_a_run_without_a_checkpoint_has_no_best_policy(copy):
     (copy / "last.npz").unlink()
+    with pytest.raises(RunError, match=r"last\.npz is missing, but \d+ iterations are recorded"):
+        load_best(copy)
+    for name in ("metrics.csv", "timings.csv", "summary.json"):
+        (copy / name).unlink()
     with pytest.raises(CheckpointError, match="first iteration has not finished"):
         load_best(copy)
 

@@ -102,7 +102,8 @@ def _print_error(error: Exception) -> None:
 
     from ilfo.common.printable import printable
 
-    said = str(error) or ("there is not enough memory" if isinstance(error, MemoryError) else "")
+    unsaid = "there is not enough memory" if isinstance(error, MemoryError) else None
+    said = str(error).strip() or unsaid or type(error).__name__
     Console(stderr=True, emoji=False).print(
         printable("; ".join([f"error: {said}", *getattr(error, "__notes__", ())])),
         style="red",

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,12 +11,15 @@ import tyro
 
 from ilfo.cli.console import console, say
 from ilfo.cli.run_table import RunTable
+from ilfo.common.optional import needed_from
 from ilfo.experiments.driving import drive
 from ilfo.experiments.engines.base import Engine, Event, Job
 from ilfo.experiments.engines.local import LocalEngine
 from ilfo.experiments.engines.ray import RayEngine
 from ilfo.experiments.engines.slurm import SlurmEngine
 
+LIBRARIES = {"ray": "ray", "slurm": "submitit"}
+"""What an engine needs."""
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -40,7 +44,8 @@ class EngineOptions:
     """How often a run is repeated, from its last checkpoint, when its node is lost."""
 
     def check_engine(self) -> None:
-        """Raise ValueError if options contradict each other."""
+        """Raise an error if options contradict each other, or the engine cannot be had here. Call
+        it before anything is written."""
         if self.jobs is not None and self.jobs < 1:
             raise ValueError(f"jobs is {self.jobs}, but must be at least 1")
         if self.cpus_per_run < 1:
@@ -55,6 +60,11 @@ class EngineOptions:
         self._check_belongs("slurm", bool(self.slurm), ("slurm",))
         if self.on == "slurm" and self.gpus_per_run != int(self.gpus_per_run):
             raise ValueError(f"--gpus-per-run is {self.gpus_per_run}; slurm has only whole GPUs")
+        if self.on == "local":
+            LocalEngine(self.cpus_per_run, self.jobs)  # starts nothing yet
+        else:
+            with needed_from(self.on, f"--on {self.on}"):
+                import_module(LIBRARIES[self.on])
 
     def _check_belongs(self, name: str, given: bool, engines: tuple[str, ...]) -> None:
         if given and self.on not in engines:

@@ -4,10 +4,10 @@ LONGEST = 600
 """Characters of an error that are shown."""
 
 
-def brief(error: Exception) -> str:
-    """What an error says, cut in the midst if it is long: some quote the bytes that they stumbled
-    over."""
-    said = str(error)
+def brief(error: object) -> str:
+    """What an error says, in one line and cut in the midst if it is long: some quote the bytes
+    that they stumbled over."""
+    said = " ".join(str(error).split())
     half = LONGEST // 2
     return said if len(said) <= LONGEST else f"{said[:half]} ... {said[-half:]}"
 

@@ -3,8 +3,11 @@
 Arrays are not checked: a hyper-parameter that is swept under `vmap` has no value yet.
 """
 
-import math
+import sys
 from typing import Any
+
+LARGEST = sys.float_info.max
+"""An integer may be larger than any float."""
 
 
 def require_at_least(spec: Any, lowest: float, *names: str) -> None:
@@ -28,5 +31,5 @@ def _require(spec: Any, names: tuple[str, ...], holds, rule: str) -> None:
         value = getattr(spec, name)
         if isinstance(value, str) or value is None:
             raise ValueError(f"{type(spec).__name__}.{name} is {value!r}, but {rule}")
-        if isinstance(value, int | float) and not (math.isfinite(value) and holds(value)):
+        if isinstance(value, int | float) and not (abs(value) <= LARGEST and holds(value)):
             raise ValueError(f"{type(spec).__name__}.{name} is {value}, but {rule}")

@@ -90,7 +90,8 @@ class CsvColumns:
         return open(self._path, newline="", encoding="utf-8-sig")
 
     def read(self, names: list[str], labels: str | None) -> dict[str, Column]:
-        wanted = [self.names.index(name) for name in names]
+        places = {name: place for place, name in enumerate(self.names)}
+        wanted = [places[name] for name in names]
         cells: list[list[str]] = [[] for _ in names]
         with self._open() as file:
             rows = csv.reader(file, strict=True)

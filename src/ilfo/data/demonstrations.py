@@ -145,12 +145,14 @@ class Demonstrations:
         *,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        large: bool = False,
     ) -> "Demonstrations":
         """Demonstrations from a Minari dataset or its id; observations must be vectors.
 
         The default metadata is that stored by `to_minari`, or else the id of the dataset.
+        `large` is explained at `load`.
         """
-        trajectories, returns, stored = read_minari(dataset, actions=actions)
+        trajectories, returns, stored = read_minari(dataset, actions=actions, large=large)
         return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
 
     @classmethod

@@ -87,7 +87,7 @@ def read(place: Place, layout: Layout, *, actions: bool, large: bool = False) ->
     name = minari_id(place)
     if name is not None:
         layout.check_unused(place)
-        return in_memory(*read_minari(name, actions=actions))
+        return in_memory(*read_minari(name, actions=actions, large=large))
     path = Path(place)
     if is_saved_by_imitation(path):
         layout.check_unused(path)

@@ -17,9 +17,10 @@ import numpy as np
 
 from ilfo.common.optional import needed_from
 from ilfo.common.printable import brief
+from ilfo.data.arrow_sizes import declared_size
 from ilfo.data.npz import DemonstrationError, naming_large
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
-from ilfo.data.unpacking import check_parquet
+from ilfo.data.unpacking import check_size, parquet_size
 
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 _NEEDED = ("obs", "terminal")
@@ -88,8 +89,10 @@ def read_saved(
     try:
         files = _files(folder)
         for file in files:
-            if not large and file.suffix.lower() == ".parquet":
-                _check_parquet(file)
+            if file.suffix.lower() != ".parquet":
+                _check_end(file)
+            if not large:
+                _check_size(folder, file)
         rows = [row for file in files for row in _rows(file, wanted)]
         return read_objects(rows, actions=actions)
     except DemonstrationError:
@@ -110,16 +113,28 @@ def _parquet_columns(path: Path) -> list[str]:
         return []
 
 
-def _check_parquet(path: Path) -> None:
+def _check_size(folder: Path, path: Path) -> None:
+    """Raise DemonstrationError if a file says that it unpacks to far more than its size."""
     import pyarrow.parquet
 
+    parquet = path.suffix.lower() == ".parquet"
     try:
-        metadata = pyarrow.parquet.read_metadata(path)
+        read = pyarrow.parquet.read_metadata
+        declared = parquet_size(read(path)) if parquet else declared_size(path)
     # Damaged bytes surface as several unrelated exceptions of pyarrow.
     except Exception as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {brief(error)}") from error
-    with naming_large(path):
-        check_parquet(path, metadata)
+        kind = "Parquet" if parquet else "Arrow"
+        raise ValueError(f"{path.name} cannot be read as {kind}: {brief(error)}") from error
+    with naming_large(folder):
+        check_size(path, declared)
+
+
+def _check_end(path: Path) -> None:
+    with open(path, "rb") as opened:
+        opened.seek(-min(len(_END), path.stat().st_size), os.SEEK_END)
+        end = opened.read()
+    if end != _END:
+        raise ValueError(f"{path.name} is incomplete: its end is missing")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -196,11 +211,6 @@ def _parquet(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
 def _stream(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
     import pyarrow as pa
 
-    with open(path, "rb") as opened:
-        opened.seek(-min(len(_END), path.stat().st_size), os.SEEK_END)
-        end = opened.read()
-    if end != _END:
-        raise ValueError(f"{path.name} is incomplete: its end is missing")
     try:
         with pa.OSFile(str(path)) as file:
             names = pa.ipc.open_stream(file).schema.names

@@ -16,9 +16,11 @@ from gymnasium import spaces
 
 from ilfo.common import flattening
 from ilfo.common.optional import needed_from
-from ilfo.data.npz import DemonstrationError, decode_metadata, joined_actions
+from ilfo.common.printable import brief
+from ilfo.data.npz import MINARI, DemonstrationError, decode_metadata, joined_actions, naming_large
 from ilfo.data.statements import NAMES
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
+from ilfo.data.unpacking import check_size
 
 _FILE = "main_data.hdf5"
 _METADATA = "ilfo_metadata"
@@ -27,7 +29,7 @@ _ID = re.compile(r"(\w[\w.-]*/)*\w[\w.-]*-v\d+")
 
 
 def read_minari(
-    dataset: Any, *, actions: bool
+    dataset: Any, *, actions: bool, large: bool = False
 ) -> tuple[list[Trajectory], np.ndarray | None, dict[str, Any]]:
     """The trajectories, their returns if the rewards are known, and the metadata."""
     with needed_from("minari", "reading a Minari dataset"):
@@ -45,10 +47,11 @@ def read_minari(
         _check_spaces(storage, actions)
         try:
             with h5py.File(path, "r") as file:
-                episodes = [
-                    _episode(file[f"episode_{number}"], storage.observation_space, actions)
-                    for number in dataset.episode_indices
-                ]
+                groups = [file[f"episode_{number}"] for number in dataset.episode_indices]
+                if not large:
+                    with naming_large(f"{MINARI}{name}"):
+                        check_size(path, sum(_declared_size(group, actions) for group in groups))
+                episodes = [_episode(x, storage.observation_space, actions) for x in groups]
         # HDF5 reports damage as OSError, RuntimeError and KeyError.
         except (OSError, RuntimeError, KeyError) as error:
             raise ValueError(f"{path} cannot be read: {error}") from error
@@ -56,6 +59,8 @@ def read_minari(
         returns = valid_returns(_sums_of_rewards(episodes), len(episodes))
         text = storage.metadata.get(_METADATA)
         metadata = _metadata(name, storage) if text is None else decode_metadata(text)
+    except DemonstrationError:
+        raise
     except ValueError as error:
         raise DemonstrationError(f"Minari dataset {name}: {error}") from error
     return trajectories, returns, metadata
@@ -79,10 +84,16 @@ def _open(name: str) -> Any:
         )
         if missing:
             raise ValueError(f"its metadata has no {', '.join(sorted(missing))}")
-        return minari.load_dataset(name)
-    # Minari checks what it reads with assertions.
-    except (ValueError, TypeError, KeyError, AssertionError) as error:
-        raise DemonstrationError(f"Minari dataset {name} cannot be opened: {error}") from error
+        opened = minari.load_dataset(name)
+        opened.spec.dataset_id  # noqa: B018 - raises what the metadata lacks
+        return opened
+    # Minari checks what it reads with assertions; the others come from JSON and NumPy.
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError, AssertionError),
+        *(OverflowError, RecursionError),
+    ) as error:
+        said = f"Minari dataset {name} cannot be opened: {brief(error)}"
+        raise DemonstrationError(said) from error
 
 
 def _check_spaces(storage: Any, actions: bool) -> None:
@@ -109,10 +120,27 @@ def _metadata(name: str, storage: Any) -> dict[str, Any]:
     return {"minari": name} | ({} if names is None else {NAMES: list(names)})
 
 
+def _numbers(actions: bool) -> list[str]:
+    """What is read of an episode beside its observations."""
+    return ["rewards", "terminations", *(["actions"] if actions else [])]
+
+
+def _declared_size(group: Any, actions: bool) -> int:
+    """Bytes that an episode takes in memory; HDF5 compresses, and leaves out what is all alike."""
+    read = [group[name] for name in ("observations", *_numbers(actions))]
+    total = 0
+    while read:
+        part = read.pop()
+        if hasattr(part, "dtype"):
+            total += part.size * part.dtype.itemsize
+        else:
+            read += part.values()
+    return total
+
+
 def _episode(group: Any, observations: spaces.Space, actions: bool) -> dict[str, np.ndarray]:
-    wanted = ["rewards", "terminations", *(["actions"] if actions else [])]
     states = flattening.flat_rows(observations, group["observations"], _ITEM)
-    return {"observations": states} | {name: np.asarray(group[name]) for name in wanted}
+    return {"observations": states} | {name: np.asarray(group[name]) for name in _numbers(actions)}
 
 
 def _sums_of_rewards(episodes: list[dict[str, np.ndarray]]) -> list[Any] | None:

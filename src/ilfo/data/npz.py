@@ -141,7 +141,7 @@ class Shard:
 
 
 @contextmanager
-def naming_large(path: Path) -> Iterator[None]:
+def naming_large(path: Path | str) -> Iterator[None]:
     """Let the error of a file that unpacks to far too much say what to do."""
     try:
         yield

@@ -4,6 +4,7 @@ The names of the columns decide, unless the caller names them. A column that is 
 of a state is not taken for one.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,7 +87,7 @@ def roles_of(
     """The roles of the columns; the arguments are those of `ilfo.data.table.read_table`."""
     if not names:
         raise ValueError("the table has no columns; its first row should name them")
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise ValueError(f"columns {twice} appear more than once; rename or drop the duplicates")
     held = lambda name: name if name in names else None
@@ -127,7 +128,8 @@ def _states(names: list[str], possible: list[str], states: Sequence[str] | None)
     """The columns that are dimensions of the state."""
     if states is not None:
         chosen = [states] if isinstance(states, str) else list(states)
-        wrong = [name for name in chosen if name not in possible]
+        known = set(possible)
+        wrong = [name for name in chosen if not isinstance(name, str) or name not in known]
         if wrong or len(set(chosen)) < len(chosen):
             raise ValueError(f"states={chosen}, expected distinct names from {possible}")
     else:

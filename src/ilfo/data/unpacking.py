@@ -30,9 +30,13 @@ def check_unpacked(path: Path, members: Iterable[zipfile.ZipInfo]) -> None:
 
 def check_parquet(path: Path, metadata: Any) -> None:
     """The same of a Parquet file, whose encodings can repeat a value any number of times."""
+    check_size(path, parquet_size(metadata))
+
+
+def parquet_size(metadata: Any) -> int:
+    """Bytes that the values of a Parquet file take."""
     groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-    values = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
-    check_size(path, 8 * values)
+    return 8 * sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
 
 
 def check_size(path: Path, unpacked: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from ilfo.common.printable import brief
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.endings import cartpole_ends, hopper_ends, never_ends, walker2d_ends
 
@@ -185,5 +186,5 @@ TASKS = {
 def find_task(name: str) -> Task:
     """The built-in task of that name."""
     if name not in TASKS:
-        raise ValueError(f"unknown task {name!r}; there are: {', '.join(TASKS)}")
+        raise ValueError(f"unknown task {brief(repr(name))}; there are: {', '.join(TASKS)}")
     return TASKS[name]

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import numpy as np
 
 from ilfo.agents.registry import FUNCTIONS
+from ilfo.common.printable import brief
 from ilfo.environments.tasks import find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
@@ -16,6 +18,18 @@ from ilfo.storage import config
 from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
+PARTS: dict[str, type | UnionType] = {
+    "settings": dict,
+    "curve": list,
+    "summary.online_samples": int,
+    "summary.demonstrations.trajectories": int,
+    "summary.expert_return": int | float | None,
+    "summary.random_return": int | float | None,
+    "result.seed": int,
+    "result.greedy_score": int | float | None,
+    "result.greedy_return": int | float | None,
+}
+"""What every result has, by dotted names."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
 
@@ -23,7 +37,27 @@ STALE = "*"
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
     """The results of every seed of the cell that is done."""
     files = result_files(results, sweep, cell)
-    return [json.loads(path.read_text()) for path in files if path.exists()]
+    return [_read(path) for path in files if path.exists()]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    restore = "restore it, or remove it and run its seed again"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not valid JSON: {brief(error)}; {restore}") from error
+    wrong = [name for name, kind in PARTS.items() if not isinstance(_part(record, name), kind)]
+    if not wrong and not all(isinstance(row, dict) for row in record["curve"]):
+        wrong = ["curve"]
+    if wrong:
+        raise ValueError(f"{path} is not the result of a seed: {wrong[0]} is wrong; {restore}")
+    return record
+
+
+def _part(record: Any, name: str) -> Any:
+    for key in name.split("."):
+        record = record.get(key, _ABSENT) if isinstance(record, dict) else _ABSENT
+    return record
 
 
 def marked(cell: Cell, records: Sequence[dict[str, Any]]) -> str:

@@ -10,6 +10,7 @@ With both a grid and a list, every variant is run with every combination.
 """
 
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ from ilfo.storage.config import from_dict
 OWN = {"seeds", "first_seed", "changes"}
 FIELDS = {field.name for field in fields(RunSpec)} - OWN
 TABLES = {"settings", "grid", "list"}
+MOST = 100_000
+"""Runs of a sweep."""
 SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -75,7 +78,7 @@ def read_sweep(path: Path) -> SweepFile:
     """Read the file of a sweep. Raise ValueError if it says anything that is not understood."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from error
     try:
         every = content.get("evaluate_every", 1)
@@ -85,6 +88,8 @@ def read_sweep(path: Path) -> SweepFile:
     except (ValueError, OSError) as error:
         error.add_note(f"in {path}")
         raise
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply; flatten its tables") from error
     return SweepFile(path, content, runs, every)
 
 
@@ -94,7 +99,9 @@ def _runs(content: Mapping[str, Any], folder: Path) -> Iterator[PlannedRun]:
     base = {name: value for name, value in content.items() if name in FIELDS}
     settings = _flat(_table(content, "settings"))
     names: set[str] = set()
-    for variant, combination in itertools.product(_variants(content), _combinations(content)):
+    variants, combinations = _variants(content), _combinations(content)
+    _check_number(len(variants) * len(combinations) * len(seeds))
+    for variant, combination in itertools.product(variants, combinations):
         given = base | variant.fields | combination.fields
         changes = settings | variant.settings | combination.settings
         label = "_".join(filter(None, (variant.name, combination.name)))
@@ -102,13 +109,13 @@ def _runs(content: Mapping[str, Any], folder: Path) -> Iterator[PlannedRun]:
         if label in names:
             raise ValueError(f"two runs would be called {label}; let their names or values differ")
         names.add(label)
+        try:
+            spec = _spec(given, changes, seeds[0], folder)
+        except (ValueError, OSError) as error:
+            error.add_note(f"run {label}-{seeds[0]}")
+            raise
         for seed in seeds:
-            name = f"{label}-{seed}"
-            try:
-                yield PlannedRun(name, _spec(given, changes, seed, folder))
-            except (ValueError, OSError) as error:
-                error.add_note(f"run {name}")
-                raise
+            yield PlannedRun(f"{label}-{seed}", replace(spec, first_seed=seed))
 
 
 class _Part(NamedTuple):
@@ -148,6 +155,7 @@ def _combinations(content: Mapping[str, Any]) -> list[_Part]:
     for name, values in axes.items():
         if not isinstance(values, list) or not values:
             raise ValueError(f"grid: {name} is {values!r}, but must be a list of values")
+    _check_number(math.prod(map(len, axes.values())))
     return [
         _Part(
             "_".join(f"{_short(name, axes)}-{_safe(value)}" for name, value in chosen.items()),
@@ -157,6 +165,14 @@ def _combinations(content: Mapping[str, Any]) -> list[_Part]:
         for values in itertools.product(*axes.values())
         for chosen in [dict(zip(axes, values, strict=True))]
     ]
+
+
+def _check_number(runs: int) -> None:
+    if runs > MOST:
+        raise ValueError(
+            f"it describes {runs:,} runs, but at most {MOST:,} are possible; use fewer seeds or "
+            "values, or several files"
+        )
 
 
 def _short(name: str, among: Mapping[str, Any]) -> str:

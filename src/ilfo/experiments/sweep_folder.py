@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ilfo.common.printable import brief
 from ilfo.experiments.sweep_file import PlannedRun, SweepFile
 from ilfo.storage.atomic import atomic, atomic_write_text, is_temporary
 
@@ -21,7 +22,7 @@ def open_folder(out: Path, sweep: SweepFile, cpus: int) -> None:
     now = json.loads(json.dumps({**sweep.content, "cpus_per_run": cpus}))
     record = out / RECORD
     if record.exists():
-        _check_same(out, json.loads(record.read_text(encoding="utf-8")), now, sweep.path)
+        _check_same(out, _recorded(record), now, sweep.path)
         return
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; choose another --out")
@@ -29,6 +30,17 @@ def open_folder(out: Path, sweep: SweepFile, cpus: int) -> None:
         raise ValueError(f"{out} is not empty and holds no sweep; choose another --out")
     out.mkdir(parents=True, exist_ok=True)
     atomic_write_text(record, json.dumps(now, indent=1) + "\n")
+
+
+def _recorded(record: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(record.read_text(encoding="utf-8"))
+        dict(_leaves(content, ""))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{record} is not valid JSON: {brief(error)}; restore it, or choose another --out"
+        ) from error
+    return content
 
 
 def missing_runs(out: Path, sweep: SweepFile) -> list[PlannedRun]:
@@ -45,8 +57,8 @@ def _check_same(out: Path, before: Any, now: Any, path: Path) -> None:
     ]
     if listed:
         raise ValueError(
-            f"{out} holds the runs of another sweep than {path} describes: {'; '.join(listed)}; "
-            "restore the file, or choose another --out"
+            f"{out} holds the runs of another sweep than {path} describes: "
+            f"{brief('; '.join(listed))}; restore the file, or choose another --out"
         )
 
 

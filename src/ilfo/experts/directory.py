@@ -18,6 +18,7 @@ import equinox as eqx
 from ilfo.agents.problem import Problem, state_problem
 from ilfo.agents.settings import differences
 from ilfo.common.fitting import SGD, Adam
+from ilfo.common.printable import brief
 from ilfo.common.seeding import Purpose
 from ilfo.common.spaces import state_dim
 from ilfo.environments.factory import Factory, factory, module_of
@@ -84,10 +85,11 @@ def open_or_create(
     try:
         _check_expert(run)
         for name, value in wanted.items():
-            if run.config[name] != value:
+            begun_with = run.entry(name, type(value))
+            if begun_with != value:
                 raise RunError(
-                    f"{path} was begun with the {name} {run.config[name]}, not {value}; give the "
-                    "same to go on, or another --out"
+                    f"{path} was begun with the {name} {begun_with}, not {value}; give the same to "
+                    "go on, or another --out"
                 )
         check_here(run, machine)
     except BaseException:
@@ -98,7 +100,7 @@ def open_or_create(
 
 def rounds_left(run: RunDirectory, total_timesteps: int) -> int:
     """Rounds that training will take until there are so many environment steps."""
-    taken = checkpoint.read_meta(run.checkpoint)["steps"] if run.checkpoint.exists() else 0
+    taken = _steps(run.checkpoint) if run.checkpoint.exists() else 0
     return max(-(-(total_timesteps - taken) // _plan(run).every), 0)
 
 
@@ -108,7 +110,8 @@ def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
     if run.checkpoint.exists():
         training.state, _ = checkpoint.load(run.checkpoint, training.state)
     run.remove_rows_after(training.rounds)
-    best = max((_worth(row) for row in run.rows("metrics")), default=float("-inf"))
+    known = _rows(run, "metrics", "greedy_return", "stochastic_return")
+    best = max(map(_worth, known), default=float("-inf"))
     while training.steps < total_timesteps:
         began = time.perf_counter()
         log = training.advance()
@@ -156,17 +159,19 @@ def load(path: Path, environment: Factory | None = None, trust_env: str | None =
         check_env(path, run.entry("environment", str), trust_env)
     if not (run.path / BEST).exists():
         raise checkpoint.CheckpointError(f"{path} has no checkpoint yet; let a round finish first")
-    name, seed, plan = run.config["environment"], run.config["seed"], _plan(run)
+    name, seed, plan = run.entry("environment", str), _seed(run), _plan(run)
     env_factory = environment or factory(name)
     like = eqx.filter_eval_shape(
         lambda: first_state(plan, Spaces(env_factory), seed).learner.policy
     )
     policy, _ = checkpoint.load(run.path / BEST, like)
-    rows = run.rows("metrics")
+    rows = _rows(run, "metrics", "steps", "stochastic_return")
+    if not rows:
+        raise RunError(f"{run.path / 'metrics.csv'} has no rows; restore it")
     training = {
         "samples": rows[-1]["steps"],
-        "best_at": checkpoint.read_meta(run.path / BEST)["steps"],
-        "seconds": round(sum(row["seconds"] for row in run.rows("timings")), 1),
+        "best_at": _steps(run.path / BEST),
+        "seconds": round(sum(row["seconds"] for row in _rows(run, "timings", "seconds")), 1),
         "plan": run.config["plan"],
         "curve": [[row["steps"], round(row["stochastic_return"], 2)] for row in rows],
     }
@@ -174,15 +179,53 @@ def load(path: Path, environment: Factory | None = None, trust_env: str | None =
 
 
 def _module(run: RunDirectory) -> str | None:
-    return module_of(run.config["environment"])
+    return module_of(run.entry("environment", str))
 
 
 def _training(run: RunDirectory) -> OffPolicyTraining:
-    return OffPolicyTraining(factory(run.config["environment"]), _plan(run), run.config["seed"])
+    return OffPolicyTraining(factory(run.entry("environment", str)), _plan(run), _seed(run))
+
+
+def _seed(run: RunDirectory) -> int:
+    seed = run.entry("seed", int)
+    if not 0 <= seed < 2**32:
+        raise RunError(
+            f"{run.path / 'config.json'} has a 'seed' that is not in [0, 2**32); restore it"
+        )
+    return seed
 
 
 def _plan(run: RunDirectory) -> OffPolicyPlan:
-    return config.from_dict(run.config["plan"], PARTS)
+    try:
+        plan = config.from_dict(run.entry("plan", dict), PARTS)
+    except config.ConfigError as error:
+        said = f"{run.path / 'config.json'} has no usable 'plan': {brief(error)}; restore it"
+        raise RunError(said) from error
+    if not isinstance(plan, OffPolicyPlan):
+        raise RunError(
+            f"{run.path / 'config.json'} has a {type(plan).__name__} as 'plan', expected an "
+            "OffPolicyPlan; restore it"
+        )
+    return plan
+
+
+def _steps(path: Path) -> int:
+    """Environment steps at a checkpoint."""
+    steps = checkpoint.read_meta(path).get("steps")
+    if not isinstance(steps, int):
+        raise checkpoint.CheckpointError(f"{path} does not say its number of steps; restore it")
+    return steps
+
+
+def _rows(run: RunDirectory, table: str, *columns: str) -> list[dict[str, Any]]:
+    """The rows of a table, or RunError if one lacks a number in these columns."""
+    rows = run.rows(table)
+    wrong = [name for name in columns if any(row.get(name) is None for row in rows)]
+    if wrong:
+        raise RunError(
+            f"{run.path / f'{table}.csv'} lacks numbers in {', '.join(wrong)}; restore it"
+        )
+    return rows
 
 
 def _check_expert(run: RunDirectory) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ from ilfo.environments.factory import Factory
 from ilfo.experts import directory
 from ilfo.experts.actors import Actor
 from ilfo.runs.loading import load_agent, load_policies
+
+FLOAT = 4
+"""Bytes of a weight."""
+UNUSED = {"n_envs": 1, "n_steps": 1, "buffer_size": 1}
+"""Sizes of what training needs and acting does not."""
 
 
 def find_actor(source: str, env_factory: Factory, *, seed: int = 0, greedy: bool = False) -> Actor:
@@ -69,7 +75,7 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
     """Load a Stable-Baselines3 model with an MlpPolicy without unpickling anything.
 
     Such a file holds pickles beside its weights. They are not opened: their contents are taken
-    from the environment, or are not needed for acting.
+    from the environment, or are not needed for acting. Neither are the buffers of its training.
     """
     with needed_from("sb3", f"reading {path}"):
         import stable_baselines3 as sb3
@@ -88,7 +94,7 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
         "clip_range": _zero,
         "train_freq": 1,
     }
-    replacements = {name: known.get(name) for name in pickled}
+    replacements = {name: known.get(name) for name in pickled} | UNUSED
     try:
         return kind.load(path, custom_objects=replacements, device="cpu")
     # Damaged or foreign models surface as unrelated exceptions of zipfile, torch and SB3.
@@ -104,6 +110,7 @@ def _pickled_entries(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             check_unpacked(path, archive.infolist())
             saved = json.loads(archive.read("data"))
+            _check_networks(saved.get("policy_kwargs"), archive.getinfo("policy.pth").file_size)
         return [
             name
             for name, value in saved.items()
@@ -112,6 +119,24 @@ def _pickled_entries(path: Path) -> list[str]:
     # Damaged bytes surface as unrelated exceptions of zipfile and zlib.
     except Exception as error:
         raise ValueError(f"{path} is not a model of Stable-Baselines3: {brief(error)}") from error
+
+
+def _check_networks(described: Any, size: int) -> None:
+    """Raise ValueError if networks are described whose weights are more than the file holds."""
+    described = described if isinstance(described, dict) else {}
+    layers, critics = described.get("net_arch"), described.get("n_critics", 1)
+    if isinstance(layers, list) and layers and isinstance(layers[0], dict):
+        layers = layers[0]  # as old versions wrote it
+    networks = layers if isinstance(layers, dict) else {"": layers or []}
+    for name, widths in networks.items():
+        if not all(type(width) is int and width > 0 for width in (*widths, critics)):
+            raise ValueError(f"its networks are {brief(described)}, expected numbers of units")
+        weights = sum((before + 1) * after for before, after in pairwise([0, *widths]))
+        asked = FLOAT * max(weights, 1) * (1 if name == "pi" else critics)
+        if asked > size:
+            raise ValueError(
+                f"it describes networks of {asked / 2**20:,.3g} MiB, but holds {size / 2**20:.3g}"
+            )
 
 
 def _zero(_: float) -> float:

@@ -1,15 +1,23 @@
 """What a report reads of a run directory, finished or not."""
 
-import json
-from collections.abc import Mapping, Sequence
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ilfo.common.printable import brief
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.spec import RunSpec, spec_of
+
+COUNTS = ("iteration", "seed", "online_samples")
+"""Whole numbers in every row of metrics.csv."""
+FINALS = ("greedy_score", "greedy_return", "stochastic_return", "chosen_mmd", "mmd_floor")
+"""Numbers that the summary may have of a seed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class RunRecord:
 
     @property
     def expert_return(self) -> float | None:
-        return self.run.config.get("expert_return")
+        return self.run.entry("expert_return", int | float | None)
 
     @property
     def online_samples(self) -> int:
@@ -66,6 +74,37 @@ def read_run(path: Path) -> RunRecord:
     rows = run.rows("metrics")
     if not rows:
         raise RunError(f"{path} has no finished iteration yet; there is nothing to report")
-    summary = path / "summary.json"
-    known = json.loads(summary.read_text()) if summary.exists() else None
-    return RunRecord(run, spec_of(run), rows, known)
+    wrong = [name for name in COUNTS if not all(isinstance(row.get(name), int) for row in rows)]
+    if wrong:
+        raise RunError(
+            f"{path / 'metrics.csv'} lacks whole numbers in {', '.join(wrong)}; restore it"
+        )
+    record = RunRecord(run, spec_of(run), rows, _summary(run))
+    if not abs(record.expert_return or 0) <= sys.float_info.max:
+        raise RunError(f"{path / 'config.json'} has no usable 'expert_return'; restore it")
+    return record
+
+
+def _summary(run: RunDirectory) -> Mapping[str, Any] | None:
+    """The summary, if there is one; what it says of the seeds is checked."""
+    summary = run.read_summary()
+    with naming_summary(run):
+        for of_seed in summary["seeds"] if summary is not None else ():
+            known = [of_seed[name] for name in FINALS if of_seed.get(name) is not None]
+            if not all(map(math.isfinite, (of_seed["seed"], *known))):
+                raise ValueError("a number is not finite")
+    return summary
+
+
+@contextmanager
+def naming_summary(run: RunDirectory) -> Iterator[None]:
+    """Let the error of a summary that lacks something, or has another kind of it, name the file."""
+    try:
+        yield
+    except RunError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise RunError(
+            f"{run.path / 'summary.json'} is not the summary of a run "
+            f"({type(error).__name__}: {brief(error)}); `ilfo resume` writes it again"
+        ) from error

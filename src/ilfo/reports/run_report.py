@@ -17,7 +17,7 @@ from ilfo.reports import html
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import as_svg, comparison_figure, distribution_figure
 from ilfo.reports.groups import Group
-from ilfo.reports.records import RunRecord
+from ilfo.reports.records import RunRecord, naming_summary
 from ilfo.reports.results import result_table
 from ilfo.rollouts.beside_expert import first_recording, frames_beside_expert
 from ilfo.rollouts.episodes import Episode
@@ -89,8 +89,10 @@ def _asked(record: RunRecord) -> Iterator[str]:
         ("environment steps per seed", f"{record.online_samples:,}"),
     ]
     if record.summary:
-        known = record.summary["demonstrations"]
-        facts.insert(3, ("trajectories", f"{known['trajectories']} with {known['states']} states"))
+        with naming_summary(record.run):
+            known = record.summary["demonstrations"]
+            held = f"{known['trajectories']} with {known['states']} states"
+        facts.insert(3, ("trajectories", held))
     yield html.facts(facts)
     yield html.paragraph("The command that makes it again:")
     yield html.code(command_of(spec))
@@ -105,10 +107,12 @@ def _outcome(record: RunRecord) -> Iterator[str]:
         alone = Group(record.spec.method, record.environment, tuple(_members(record)))
         yield html.table(*comparison_table([alone]))
     else:
-        result = result_table(record.summary)
+        with naming_summary(record.run):
+            result = result_table(record.summary)
         yield html.table(result.columns, [row for section in result.sections for row in section])
         yield html.note(result.caption)
-    remarks = list(record.summary["remarks"]) if record.summary else []
+    with naming_summary(record.run):
+        remarks = list(map(str, record.summary["remarks"])) if record.summary else []
     if found := [*diagnose(record.run), *remarks]:
         yield html.heading("What the doctor says", 3)
         yield html.items(found)
@@ -195,6 +199,7 @@ def _made(record: RunRecord) -> Iterator[str]:
     )
     settings = json.dumps(config.get("settings"), indent=1)
     yield html.folded("All settings", html.code(settings))
-    versions = config.get("versions", {}) | {"commit": config.get("commit") or "unknown"}
+    known = record.run.entry("versions", dict) if "versions" in config else {}
+    versions = known | {"commit": config.get("commit") or "unknown"}
     said = [f"{name} {version}" for name, version in versions.items()]
     yield html.paragraph(", ".join(said))

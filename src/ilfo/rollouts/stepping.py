@@ -4,10 +4,13 @@ Environments of users' own return scalars where a vector was declared, or text w
 NumPy would repeat the scalar for every dimension, and Python takes the text "False" for true.
 """
 
+import traceback
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+
+EXPECTED = "expected (observation, reward, terminated, truncated, info)"
 
 
 class EnvironmentFault(ValueError):
@@ -16,18 +19,29 @@ class EnvironmentFault(ValueError):
 
 def step(environment: gym.Env, action: Any) -> tuple[Any, Any, bool, bool]:
     """Observation, reward, terminated and truncated."""
-    result = environment.step(action)
+    try:
+        result = environment.step(action)
+    except (TypeError, ValueError) as error:
+        if not _unpacked_by_a_wrapper(error):
+            raise
+        said = f"something else from step ({error})"
+        raise EnvironmentFault(f"{name_of(environment)} returned {said}, {EXPECTED}") from error
     if not isinstance(result, tuple) or len(result) != 5:
-        raise EnvironmentFault(
-            f"{name_of(environment)} returned {_shown(result)} from step, expected (observation, "
-            "reward, terminated, truncated, info)"
-        )
+        said = f"{_shown(result)} from step"
+        raise EnvironmentFault(f"{name_of(environment)} returned {said}, {EXPECTED}")
     observation, reward, ends, stops, _ = result
     if type(ends) is not bool:
         ends = _flag(environment, "terminated", ends)
     if type(stops) is not bool:
         stops = _flag(environment, "truncated", stops)
     return observation, reward, ends, stops
+
+
+def _unpacked_by_a_wrapper(error: Exception) -> bool:
+    """Whether a wrapper of Gymnasium, such as its time limit, could not take an answer apart."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    module = frame.f_globals.get("__name__", "")
+    return module.startswith("gymnasium.wrappers.") and "unpack" in str(error)
 
 
 def observe(environment: gym.Env, observation: Any) -> np.ndarray:

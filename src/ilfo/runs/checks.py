@@ -74,7 +74,7 @@ def changes(run: RunDirectory, machine: Mapping[str, int]) -> dict[str, tuple[An
     and now."""
     before, now = run.config, conditions(machine)
     pairs = {
-        name: (before[kind].get(name), value)
+        name: (run.entry(kind, dict).get(name), value)
         for kind in ("machine", "versions")
         for name, value in now[kind].items()
     }
@@ -89,7 +89,7 @@ def moved(run: RunDirectory, machine: Mapping[str, int], iteration: int) -> dict
     if not differing:
         return {}
     entry = {"iteration": iteration, "changes": {name: list(x) for name, x in differing.items()}}
-    return conditions(machine) | {ELSEWHERE: [*run.config.get(ELSEWHERE, []), entry]}
+    return conditions(machine) | {ELSEWHERE: [*resumed_elsewhere(run), entry]}
 
 
 def warning_of(differing: Mapping[str, Any]) -> str:
@@ -105,8 +105,29 @@ def remarks(run: RunDirectory) -> list[str]:
     """One for each time that the run was resumed elsewhere."""
     return [
         f"after iteration {entry['iteration']} {warning_of(entry['changes'])}"
-        for entry in run.config.get(ELSEWHERE, [])
+        for entry in resumed_elsewhere(run)
     ]
+
+
+def resumed_elsewhere(run: RunDirectory) -> list[dict[str, Any]]:
+    """What the config says of each time that the run was resumed under other conditions."""
+    entries = run.entry(ELSEWHERE, list) if ELSEWHERE in run.config else []
+    wrong = [entry for entry in entries if not _is_resumption(entry)]
+    if wrong:
+        raise RunError(
+            f"{run.path / 'config.json'} has {str(wrong[0])[:60]!r} in {ELSEWHERE!r}, expected an "
+            "iteration and changes, each with the value before and after; restore it"
+        )
+    return entries
+
+
+def _is_resumption(entry: Any) -> bool:
+    changed = entry.get("changes") if isinstance(entry, dict) else None
+    return (
+        isinstance(changed, dict)
+        and "iteration" in entry
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in changed.values())
+    )
 
 
 def evaluate_every(run: RunDirectory) -> int:

@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import UnionType
 from typing import Any, BinaryIO
 
 import jax
@@ -86,13 +87,14 @@ class RunDirectory:
         """The content of config.json."""
         return self._config
 
-    def entry(self, name: str, kind: type) -> Any:
+    def entry(self, name: str, kind: type | UnionType) -> Any:
         """An entry of config.json, or RunError if it is not of that kind."""
         value = self._config.get(name)
-        if not isinstance(value, kind):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            expected = getattr(kind, "__name__", str(kind))
             raise RunError(
                 f"{self.path / 'config.json'} has {_short(value)} as {name!r}, expected a "
-                f"{kind.__name__}; restore it"
+                f"{expected}; restore it"
             )
         return value
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from ilfo.agents.agent import Agent
 from ilfo.environments.factory import Environment
 from ilfo.methods import METHODS
-from ilfo.runs.checks import check_env
+from ilfo.runs.checks import check_env, check_progress
 from ilfo.runs.directory import RunDirectory
 from ilfo.runs.spec import spec_of
 from ilfo.storage.checkpoint import CheckpointError, read_meta
@@ -35,6 +35,7 @@ def _checkpoint(run: RunDirectory) -> Path:
         return run.checkpoint
     if (run.path / "best.npz").exists():
         return run.path / "best.npz"
+    check_progress(run, 0)
     raise CheckpointError(f"{run.path} has no checkpoint yet; its first iteration has not finished")
 
 
