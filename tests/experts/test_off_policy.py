@@ -168,7 +168,10 @@ def test_the_command_trains_goes_on_and_says_so(whole, tmp_path, capsys):
     path = tmp_path / "expert"
     run_command(path, 80)
     run_command(path, 200)
-    lines = capsys.readouterr().out.splitlines()
+    begun, lines = [], []
+    for line in capsys.readouterr().out.splitlines():
+        (begun if line.startswith("0 of") else lines).append(line)
+    assert begun == [f"0 of {n} rounds  compiling first ..." for n in (2, 3)]
     assert [line.split()[1] for line in lines if line.startswith("steps")] == [
         *("40", "80", "120", "160", "200")
     ]
