@@ -173,6 +173,9 @@ def test_a_report_is_one_file_without_links(tmp_path):
         assert expected in text
     with pytest.raises(SystemExit):
         main(["report", str(path), "--no-film"])  # nothing is overwritten
+    (path / "report.html").write_text("old")
+    main(["report", str(path), "--no-film", "--replace"])
+    assert (path / "report.html").read_text() == text
 
 
 def test_an_environment_of_ones_own_is_not_played_unless_it_is_trusted(tmp_path, capsys):

@@ -3,7 +3,7 @@
 import pytest
 
 from ilfo.runs.directory import RunDirectory
-from ilfo.runs.spec import RunSpec, spec_of, to_json
+from ilfo.runs.spec import RunSpec, command_of, spec_of, to_json
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,11 @@ def test_what_is_said_of_recordings_is_kept_in_the_run(tmp_path):
     with RunDirectory.create(tmp_path / "run", {"spec": to_json(spec)}):
         pass
     assert spec_of(RunDirectory.open(tmp_path / "run")) == spec
+
+
+def test_the_command_that_trains_it_can_be_typed_in():
+    """A setting that is true or false has a value; a flag has none."""
+    spec = RunSpec(task=None, env="CartPole-v1", demos="a.csv", total_timesteps=9, terminal=False)
+    assert "--terminal false" in command_of(spec)
+    clips = RunSpec(task=None, env="CartPole-v1", demos="a.csv", total_timesteps=9, clips=True)
+    assert "--clips --" in command_of(clips)

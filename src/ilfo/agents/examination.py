@@ -130,7 +130,7 @@ def _beginnings(sight, firsts: np.ndarray, recordings, limits) -> Iterator[Findi
             f"{order} they would; put the columns into the order of the environment's observation "
             "(unless these are recordings of another environment)",
         )
-    elif far.mean() > 0.5:
+    elif far.mean() >= 0.5:
         first = int(np.flatnonzero(far)[0])
         yield Finding(
             True,

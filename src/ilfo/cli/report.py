@@ -23,11 +23,13 @@ class Report:
     """Run directories, finished or not."""
     out: Path | None = None
     """The file to write, new; by default report.html in the run directory."""
+    replace: bool = False
+    """Write over a report that is there already."""
     film: bool = True
     """Film the expert's recorded states beside an episode of the learner."""
     trust_env: str | None = None
-    """Module that the id of the run's environment may import, e.g. my_package for
-    my_package:MyEnv-v0; importing it runs its code."""
+    """Module or file whose code the run's environment may run, e.g. my_package for
+    my_package:MyEnv-v0, my_env.py for my_env.py:MyEnv."""
 
     def run(self) -> None:
         if not self.run_directories:
@@ -38,7 +40,7 @@ class Report:
             )
         out = self.out or self.run_directories[0] / "report.html"
         runs = [read_run(path) for path in self.run_directories]
-        check_out(out, (".html",))
+        check_out(out, (".html",), replace=self.replace)
         left_out: list[str] = []
         with console.status("", spinner="dots") as status:
             text = report_page(
@@ -50,7 +52,7 @@ class Report:
             )
         atomic_write_text(out, text)
         for reason in left_out:
-            say(reason)
+            say(f"{reason} Then write the report again: --replace")
         say(f"report: {out}")
 
 
@@ -82,11 +84,12 @@ class Compare:
         say(f"learning curves: {self.out}")
 
 
-def check_out(path: Path, suffixes: tuple[str, ...]) -> None:
+def check_out(path: Path, suffixes: tuple[str, ...], *, replace: bool = False) -> None:
     """Before any work."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{path} must end in {' or '.join(suffixes)}")
-    require_new(path)
+    if not (replace and path.is_file()):
+        require_new(path)
 
 
 COMMANDS = {"report": Report, "compare": Compare}

@@ -150,8 +150,8 @@ class Resume:
     tensorboard: bool = False
     """Write event files for TensorBoard to the run directory; needs the extra tensorboard."""
     trust_env: str | None = None
-    """Module that the id of the run's environment may import, e.g. my_package for
-    my_package:MyEnv-v0; importing it runs its code."""
+    """Module or file whose code the run's environment may run, e.g. my_package for
+    my_package:MyEnv-v0, my_env.py for my_env.py:MyEnv."""
 
     def run(self) -> None:
         here = machine.set_up(self.devices)
@@ -192,8 +192,8 @@ class Evaluate:
     model: bool = False
     """Report the prediction error of the best seed's last model, 1 to 50 steps ahead, instead."""
     trust_env: str | None = None
-    """Module that the id of the run's environment may import, e.g. my_package for
-    my_package:MyEnv-v0; importing it runs its code."""
+    """Module or file whose code the run's environment may run, e.g. my_package for
+    my_package:MyEnv-v0, my_env.py for my_env.py:MyEnv."""
 
     def run(self) -> None:
         if self.episodes < 1:

@@ -283,7 +283,11 @@ def _read_members(
             if missing and {"obs", "acts", "indices"} <= set(archive.files):
                 raise ValueError(f"it was saved by an old version of imitation; {_CONVERT}")
             if missing:
-                raise ValueError(f"it has no {', '.join(missing)}, only {', '.join(archive.files)}")
+                raise ValueError(
+                    f"it has no {', '.join(missing)}, only {', '.join(archive.files)}; "
+                    "Demonstrations.from_arrays(states, terminal=...).save(FILE) writes such a "
+                    "file, and a single array of states can be an .npy file"
+                )
             unknown = [name for name in archive.files if name not in _MEMBERS]
             if unknown:
                 # a damaged name would make the returns or the metadata disappear

@@ -60,7 +60,8 @@ def result_table(summary: Mapping[str, Any]) -> ResultTable:
 def _caption(summary: Mapping[str, Any]) -> str:
     expert = summary["expert_return"]
     scale = (
-        "no scores, because the recordings do not say the expert's return"
+        "no scores, because the recordings do not say the expert's return (a column `reward`, or "
+        "`expert_return` in the metadata)"
         if expert is None
         else f"score 1 is the expert's return of {expert:.1f}"
     )

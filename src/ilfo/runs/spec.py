@@ -181,11 +181,16 @@ def command_of(spec: RunSpec) -> str:
         if usual or field.name in ("method", "changes") or value is None:
             continue
         words.append("--" + field.name.replace("_", "-"))
-        if not isinstance(value, bool):
-            words += map(str, value if isinstance(value, tuple) else [value])
+        flag = isinstance(getattr(default, field.name), bool)
+        if not flag:
+            words += map(_word, value if isinstance(value, tuple) else [value])
     if spec.changes:
         words += ["--set", *spec.changes]
     return shlex.join(words)
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def spec_of(run: RunDirectory) -> RunSpec:
