@@ -185,9 +185,10 @@ def test_training_your_own_environment(trained_by_command, finished_run, demos_f
 def test_plain_lines_without_a_terminal(trained_by_command):
     out, printed = trained_by_command
     assert "\x1b" not in printed
-    doubtful, *rest = printed.splitlines()
-    phases, lines = rest[:4], rest[4:]
-    assert phases[2:] == ["compiling ...", "first iteration ..."]
+    comparing, doubtful, *rest = printed.splitlines()
+    phases, lines = rest[:3], rest[3:]
+    assert comparing == "comparing the recordings with the environment ..."
+    assert phases[1:] == ["compiling ...", "first iteration ..."]
     assert doubtful.startswith("doubtful: 2 of 2 recordings are longer than the horizon")
     assert [line.split("  ")[:2] for line in lines[:5]] == [
         [f"iteration {i}", f"samples {i * STEP}/{5 * STEP}"] for i in range(1, 6)

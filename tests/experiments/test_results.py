@@ -39,9 +39,7 @@ def test_a_damaged_file_is_named(text, tmp_path, capsys):
     assert f"{path} is not" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "change", [{"curve": [5]}, {"summary": {}}, {"result": {"seed": 0}}, {"settings": 5}]
-)
+@pytest.mark.parametrize("change", [{"curve": [5]}, {"curve": {}}, {"summary": 5}])
 def test_a_part_that_is_missing_is_named(change, tmp_path):
     path = write(tmp_path, json.dumps(example() | change))
     (name,) = change

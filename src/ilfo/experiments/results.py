@@ -19,17 +19,10 @@ from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
 PARTS: dict[str, type | UnionType] = {
-    "settings": dict,
+    "summary": dict,
     "curve": list,
-    "summary.online_samples": int,
-    "summary.demonstrations.trajectories": int,
-    "summary.expert_return": int | float | None,
-    "summary.random_return": int | float | None,
-    "result.seed": int,
-    "result.greedy_score": int | float | None,
-    "result.greedy_return": int | float | None,
 }
-"""What every result has, by dotted names."""
+"""What every result has."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
 

@@ -48,11 +48,11 @@ class RunDirectory:
         """Create a run directory and open it for writing; `config` must be JSON-compatible."""
         path = Path(path)
         text = _config_text(config)
-        _check_unused(path)
+        check_unused(path)
         path.mkdir(parents=True, exist_ok=True)
         lock = _lock(path)
         try:
-            _check_unused(path)  # again: another process may have created it meanwhile
+            check_unused(path)  # again: another process may have created it meanwhile
             remove_leftovers(path)
             atomic_write_text(path / "config.json", text)
         except BaseException:
@@ -208,7 +208,8 @@ def _lock(path: Path) -> BinaryIO:
     return file
 
 
-def _check_unused(path: Path) -> None:
+def check_unused(path: Path) -> None:
+    """Raise RunError if a run directory cannot be made there."""
     if path.exists() and not path.is_dir():
         raise RunError(f"{path} is a file; choose another --out")
     # A lock or a temporary file alone is left by a process that died before writing a config.

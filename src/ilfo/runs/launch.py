@@ -20,7 +20,7 @@ from ilfo.runs.checks import (
     moved,
     remarks,
 )
-from ilfo.runs.directory import RunDirectory, RunError, kept_on_disk
+from ilfo.runs.directory import RunDirectory, RunError, check_unused, kept_on_disk
 from ilfo.runs.integrity import ELSEWHERE
 from ilfo.runs.recorder import Recorder, WithReturns
 from ilfo.runs.spec import RunSpec, spec_of, to_json
@@ -49,6 +49,7 @@ def start(
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1; it is a number of iterations")
+    check_unused(out)  # before any work
     agent = spec.agent()
     agent.check_budget(spec.budget)
     check_recordings(agent, callbacks)
@@ -80,8 +81,6 @@ def resume(
     with RunDirectory.open(path, write=True) as run:
         spec = spec_of(run)
         check_env(run.path, spec.environment(), trust_env)
-        if run.checkpoint.exists():
-            run.check_files()
         if not anyway:
             check_here(run, machine)
         evaluate_every(run)  # before any work
@@ -91,6 +90,7 @@ def resume(
         agent.check_budget(spec.budget)
         check_agent(run, agent)
         if run.checkpoint.exists():
+            run.check_files()
             agent.restore(run.checkpoint)
             agent.history.take(r for r in run.rows("metrics") if r["iteration"] <= agent.iteration)
         done = check_progress(run, agent.iteration)
