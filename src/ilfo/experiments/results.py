@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,7 @@ from ilfo.storage import config
 from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
-PARTS: dict[str, type | UnionType] = {
-    "summary": dict,
-    "curve": list,
-}
+PARTS = {"summary": dict, "curve": list}
 """What every result has."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
@@ -39,17 +35,12 @@ def _read(path: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {brief(error)}; {restore}") from error
-    wrong = [name for name, kind in PARTS.items() if not isinstance(_part(record, name), kind)]
+    held = record if isinstance(record, dict) else {}
+    wrong = [name for name, kind in PARTS.items() if not isinstance(held.get(name), kind)]
     if not wrong and not all(isinstance(row, dict) for row in record["curve"]):
         wrong = ["curve"]
     if wrong:
         raise ValueError(f"{path} is not the result of a seed: {wrong[0]} is wrong; {restore}")
-    return record
-
-
-def _part(record: Any, name: str) -> Any:
-    for key in name.split("."):
-        record = record.get(key, _ABSENT) if isinstance(record, dict) else _ABSENT
     return record
 
 
