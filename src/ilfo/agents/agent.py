@@ -39,6 +39,7 @@ from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
 from ilfo.agents.settings import changed
+from ilfo.agents.sight import Sight, look
 from ilfo.common.compiling import compiled
 from ilfo.common.devices import devices
 from ilfo.common.seeding import Purpose, seed_numbers
@@ -192,13 +193,26 @@ class Agent:
         if not self.has_environment:
             return []
         return examine(
+            self.sight,
             self.factory,
             self.problem,
             self.survey.recordings,
             np.asarray(self.survey.steps.pairs),
-            names=dimension_names(self.demonstrations, self.factory),
             clips=self.demonstrations.clips,
         )
+
+    @cached_property
+    def sight(self) -> Sight:
+        """What the environment shows in a moment of looking, in the numbers of the recordings."""
+        names = dimension_names(self.demonstrations, self.factory)
+        return look(self.factory, self.problem, names)
+
+    def _steps(self) -> DemonstratedSteps:
+        """The sample of demonstrated steps, with what the environment says of their scales."""
+        steps = self.survey.steps
+        if not self.has_environment:
+            return steps
+        return steps._replace(least=jnp.asarray(self.sight.least_scales))
 
     # -- training --------------------------------------------------------------------------------
 
@@ -332,7 +346,7 @@ class Agent:
             self.environments = self.factory.make_many(count)
         if self._expert is None:
             if self.state is None:
-                steps = self.survey.steps
+                steps = self._steps()
                 self.state = compiled(self.initial_state, steps)(steps)
             self._expert = prepare_expert(self)
         self.seconds["compile"] += time.perf_counter() - began

@@ -2,8 +2,8 @@
 
 The environment is looked at: a few resets, and a few steps of random actions. What the recordings
 hold is compared with that, dimension by dimension. Findings are of two kinds: what is *wrong*, so
-that learning would be in vain, and what is *doubtful*. Neither the looks nor the findings change
-anything that a method learns.
+that learning would be in vain, and what is *doubtful*. The findings change nothing that a method
+learns.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import numpy as np
 from ilfo.agents.findings import Finding
 from ilfo.agents.kinematics import motion_findings
 from ilfo.agents.problem import Problem
-from ilfo.agents.sight import LISTED, bounds, look
+from ilfo.agents.sight import LISTED, Sight, bounds
 from ilfo.data.demonstrations import Trajectory
 from ilfo.environments.factory import Factory
 
@@ -57,20 +57,20 @@ class Recordings:
 
 
 def examine(
+    sight: Sight,
     factory: Factory,
     problem: Problem,
     recordings: Recordings,
     pairs: np.ndarray,
     *,
-    names: tuple[str, ...] | None,
     clips: bool,
 ) -> list[Finding]:
     """Everything that is wrong or doubtful about imitating these recordings in this environment.
 
-    `pairs` is a sample of neighbouring states; `names` are those of the dimensions; `clips` says
+    `sight` is what the environment shows; `pairs` is a sample of neighbouring states; `clips` says
     that the recordings may begin anywhere.
     """
-    sight, firsts = look(factory, problem, names), np.stack(recordings.firsts)
+    firsts = np.stack(recordings.firsts)
     if not np.isfinite(sight.visited).all():
         return []  # training says what is wrong with such observations
     limits = bounds(factory.observation_space, problem)

@@ -17,6 +17,9 @@ RESETS, RANDOM_STEPS = 20, 200
 """How long the environment is looked at."""
 LISTED = 6
 """Dimensions that are listed at most."""
+LEAST = 0.02
+"""Differences below this share of what random actions do mean nothing. A model of the environment
+does not predict them, so a dimension that recordings hold constant would drown all others."""
 
 
 class Sight(NamedTuple):
@@ -30,6 +33,13 @@ class Sight(NamedTuple):
     """(n, 2, S): observations before and after a random action."""
     names: tuple[str, ...] | None = None
     """What the numbers are called; None if they have no names."""
+
+    @property
+    def least_scales(self) -> np.ndarray:
+        """(2, S): the smallest scales of observations, and of their changes, that mean anything."""
+        changes = self.steps[:, 1] - self.steps[:, 0]
+        spread = LEAST * np.stack([self.visited.std(0), changes.std(0)])
+        return np.where(np.isfinite(spread), spread, 0).astype(np.float32)
 
     def label(self, number: int) -> str:
         """A dimension, as words."""

@@ -7,7 +7,7 @@ import numpy as np
 import tyro
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.sight import bounds, look
+from ilfo.agents.sight import bounds
 from ilfo.cli.console import say
 from ilfo.cli.recordings import LayoutOptions, stated
 from ilfo.data.plot import check_picture
@@ -104,7 +104,7 @@ class Doctor(LayoutOptions):
         recorded = np.asarray(agent.survey.steps.pairs)[:, 1]
         figure = examination_figure(
             recorded,
-            look(agent.factory, agent.problem),
+            agent.sight,
             bounds(agent.factory.observation_space, agent.problem),
             dimension_labels(agent.demonstrations, agent.factory),
         )

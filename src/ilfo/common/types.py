@@ -3,7 +3,7 @@
 Axes: N parallel streams, T steps, S state, A action (absent for discrete actions), D features.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -80,6 +80,9 @@ class DemonstratedSteps(NamedTuple):
     """Steps of the episode before this one."""
     trajectory: Int[Array, " n"]
     """Index of the trajectory that the step is from."""
+    least: Float[Array, "2 F"] | None = None
+    """Smallest scales of states and of changes of state that mean anything in the environment;
+    None if nothing is known of it."""
 
     @property
     def before(self) -> Float[Array, "n F"]:
@@ -93,6 +96,12 @@ class DemonstratedSteps(NamedTuple):
     def weight(self) -> Float[Array, " n"]:
         """1 for every step."""
         return jnp.ones(self.pairs.shape[0])
+
+    def scales(self, of: Literal["before", "after", "change"] = "after") -> "Normaliser":
+        """Mean and scale of what was observed before or after the steps, or of the change."""
+        rows = {"before": self.before, "after": self.after, "change": self.after - self.before}
+        least = None if self.least is None else self.least[int(of == "change")]
+        return Normaliser.fit(rows[of], self.weight, least=least)
 
     @staticmethod
     def from_pairs(
@@ -122,6 +131,8 @@ class Expert(eqx.Module):
 
 NEGLIGIBLE = 1e-6
 """A standard deviation below this share of the largest one counts as zero."""
+ROUNDING = 1e-5
+"""So does one below this share of the numbers themselves, which is what rounding makes of it."""
 
 
 class Normaliser(eqx.Module):
@@ -138,23 +149,46 @@ class Normaliser(eqx.Module):
 
     @staticmethod
     def fit(
-        x: Float[Array, "n S"], weight: Float[Array, " n"], floor: float = 1e-3
+        x: Float[Array, "n S"],
+        weight: Float[Array, " n"],
+        floor: float = 1e-3,
+        least: Float[Array, " S"] | None = None,
     ) -> "Normaliser":
-        """Mean and standard deviation of the weighted rows.
+        """Mean and standard deviation of the weighted rows, for what a network or a distance sees.
 
         The standard deviation of a dimension is at least `floor` times its root mean square.
-        Otherwise a constant dimension would scale rounding noise up to features. Units differ
-        between dimensions, so the other dimensions only set a far lower bound.
+        Otherwise a nearly constant dimension would scale rounding noise up to features. A constant
+        dimension says nothing of its scale, so it gets that of a typical other one: with a tiny
+        scale, the first row that differs in it would be beyond all others. `least` is a bound for
+        each dimension, where one is known.
         """
-        total = weight.sum()
-        total = jnp.where(total > 0, total, 1.0)
-        mean = (weight[:, None] * x).sum(0) / total
-        std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
-        size = jnp.sqrt((weight[:, None] * x**2).sum(0) / total)
+        mean, std, size = _moments(x, weight)
         largest = std.max()
-        least = jnp.maximum(floor * size, min(floor, NEGLIGIBLE) * largest)
+        constant = std <= jnp.maximum(NEGLIGIBLE * largest, ROUNDING * size)
+        typical = jnp.nanmedian(jnp.where(constant, jnp.nan, std))
+        scale = jnp.maximum(std, floor * size)
+        scale = jnp.where(constant, jnp.maximum(scale, typical), scale)
+        scale = jnp.where(largest > 0, scale, 1.0)
+        return Normaliser(mean, scale if least is None else jnp.maximum(scale, least))
+
+    @staticmethod
+    def of_targets(x: Float[Array, "n S"], weight: Float[Array, " n"]) -> "Normaliser":
+        """Mean and standard deviation of the weighted rows, for what a network predicts. What is
+        constant is predicted as constant: its scale is next to nothing."""
+        mean, std, size = _moments(x, weight)
+        largest = std.max()
+        least = NEGLIGIBLE * jnp.maximum(largest, size)
         return Normaliser(mean, jnp.where(largest > 0, jnp.maximum(std, least), 1.0))
 
     @staticmethod
     def identity(dim: int) -> "Normaliser":
         return Normaliser(jnp.zeros(dim), jnp.ones(dim))
+
+
+def _moments(x: Float[Array, "n S"], weight: Float[Array, " n"]) -> tuple[Array, Array, Array]:
+    """Mean, standard deviation and root mean square of each dimension of the weighted rows."""
+    total = weight.sum()
+    total = jnp.where(total > 0, total, 1.0)
+    mean = (weight[:, None] * x).sum(0) / total
+    std = jnp.sqrt((weight[:, None] * (x - mean) ** 2).sum(0) / total)
+    return mean, std, jnp.sqrt((weight[:, None] * x**2).sum(0) / total)

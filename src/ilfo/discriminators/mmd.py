@@ -187,8 +187,7 @@ class MMD(AbstractDiscriminator):
         frequency_key, phase_key, pair_key = jax.random.split(key, 3)
         normaliser = changes = Normaliser.identity(sample.pairs.shape[-1])
         if self.scaled:
-            normaliser = Normaliser.fit(sample.after, sample.weight)
-            changes = Normaliser.fit(sample.after - sample.before, sample.weight)
+            normaliser, changes = sample.scales("after"), sample.scales("change")
         z = scaled_input(self.input, normaliser, changes, sample.before, sample.after)
         bandwidth = typical_distance(z, self.bandwidth_quantile, key=pair_key)
         frequencies = _DRAW[self.frequencies](frequency_key, (self.features, z.shape[1]))

@@ -128,7 +128,7 @@ class EnsembleDynamics(AbstractDynamics):
         model, seen = state.model, buffer.recent.items
         x = jnp.concatenate([seen.state, jax.vmap(model.actions.encode)(seen.action)], -1)
         inputs = Normaliser.fit(x, buffer.weight)
-        differences = Normaliser.fit(seen.next_state - seen.state, buffer.weight, floor=1e-6)
+        differences = Normaliser.of_targets(seen.next_state - seen.state, buffer.weight)
         data = (inputs(x), differences(seen.next_state - seen.state))
 
         networks, optimiser_state, losses = eqx.filter_vmap(
@@ -145,7 +145,7 @@ class EnsembleDynamics(AbstractDynamics):
         model = Ensemble(networks, model.actions, inputs, differences, model.noise, self.scaled)
         if self.stochastic:
             residual = seen.next_state - jax.vmap(model.mean)(seen.state, seen.action)
-            spread = Normaliser.fit(residual, buffer.weight, floor=0.0).scale
+            spread = Normaliser.of_targets(residual, buffer.weight).scale
             model = eqx.tree_at(lambda m: m.noise, model, spread)
         return EnsembleState(model, optimiser_state), {"model_loss": losses.mean()}
 

@@ -84,7 +84,7 @@ class LatentDynamics(eqx.Module):
         network_key, policy_key = jax.random.split(key)
         dim, count, ones = steps.shape[-1], self.count(actions), jnp.ones(steps.shape[0])
         states = Normaliser.fit(steps[:, 0], ones)
-        changes = Normaliser.fit(steps[:, 1] - steps[:, 0], ones, floor=1e-6)
+        changes = Normaliser.of_targets(steps[:, 1] - steps[:, 0], ones)
         network = mlp(dim + count, dim, self.width, self.depth, key=network_key)
         spec = MLPPolicy(width=self.width, depth=self.depth)
         policy = spec.init(dim, DiscreteActions(count), states, key=policy_key)

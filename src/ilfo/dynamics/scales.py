@@ -34,7 +34,7 @@ class Scales(eqx.Module):
         """Mean 0 and standard deviation 1 over the transitions `new`."""
         every = jnp.ones(new.state.shape[0])
         x = jnp.concatenate([new.state, jax.vmap(self.actions.encode)(new.action)], -1)
-        differences = Normaliser.fit(new.next_state - new.state, every, floor=1e-6)
+        differences = Normaliser.of_targets(new.next_state - new.state, every)
         return Scales(self.actions, Normaliser.fit(x, every), differences, self.relative)
 
     def input(self, state: Float[Array, " S"], action: Array) -> Float[Array, " n"]:

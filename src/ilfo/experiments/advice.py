@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ilfo.agents.agent import Agent
-from ilfo.agents.sight import Sight, look
+from ilfo.agents.sight import Sight
 from ilfo.common.spaces import BoxActions
 from ilfo.data.signal import effective_episodes, noise_share
 from ilfo.data.statements import EVERY
@@ -65,7 +65,7 @@ def facts_of(agent: Agent) -> Facts:
         demonstrations.count(),
         effective_episodes(demonstrations, demonstrations.every, horizon, clips),
         clips,
-        reset_coverage(look(agent.factory, problem), np.stack(agent.survey.recordings.firsts)),
+        reset_coverage(agent.sight, np.stack(agent.survey.recordings.firsts)),
     )
 
 

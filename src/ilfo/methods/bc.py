@@ -23,7 +23,7 @@ from ilfo.agents.selection import Choice
 from ilfo.agents.settings import Settings
 from ilfo.common.pytrees import all_finite, filter_scan, where
 from ilfo.common.seeding import Purpose, named_keys
-from ilfo.common.types import DemonstratedSteps, Expert, Log, Normaliser
+from ilfo.common.types import DemonstratedSteps, Expert, Log
 from ilfo.common.validation import require_at_least, require_share
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning, negative_log_likelihood
@@ -85,7 +85,7 @@ def init(
     settings: BCSettings, problem: Problem, steps: DemonstratedSteps, *, key: Array
 ) -> BCState:
     keys = named_keys(key, "policy", "run")
-    normaliser = Normaliser.fit(steps.before, steps.weight)
+    normaliser = steps.scales("before")
     policy = settings.policy.init(
         problem.state_dim, problem.actions, normaliser, key=keys["policy"]
     )

@@ -31,7 +31,6 @@ from ilfo.common.types import (
     DemonstratedSteps,
     Expert,
     Log,
-    Normaliser,
     Rollout,
     Transition,
     as_transitions,
@@ -90,7 +89,7 @@ def init(
 ) -> BCOState:
     keys = named_keys(key, "policy", "inverse", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
-    normaliser = Normaliser.fit(steps.before, steps.weight)
+    normaliser = steps.scales("before")
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
     capacity = settings.buffer_horizons * problem.horizon
     return BCOState(

@@ -95,7 +95,7 @@ def init(
 ) -> DACfOState:
     keys = named_keys(key, "learner", "classifier", "chooser", "run")
     dim, actions = problem.state_dim, problem.actions
-    states = Normaliser.fit(steps.after, steps.weight)
+    states = steps.scales()
     networks = states if problem.feature_map is None else Normaliser.identity(dim)
     learner = settings.learner.init(dim, actions, networks, key=keys["learner"])
     zero = jnp.zeros(())
@@ -105,7 +105,7 @@ def init(
         replay=empty_replay(dim, actions, settings.capacity),
         time=Ring.empty(Occupancy(zero, zero), settings.capacity),
         states=states,
-        changes=Normaliser.fit(steps.after - steps.before, steps.weight),
+        changes=steps.scales("change"),
         chooser=settings.chooser.at_rate(problem.every).init(
             steps, problem.feature_map, key=keys["chooser"]
         ),

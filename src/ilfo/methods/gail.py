@@ -85,7 +85,7 @@ def init(
 ) -> AdversarialState:
     keys = named_keys(key, "policy", "planner", "classifier", "chooser", "run")
     dim = problem.state_dim
-    states = Normaliser.fit(steps.after, steps.weight)
+    states = steps.scales()
     dim_after = problem.actions.encoded_dim if sees_actions else problem.demonstrated_dim
     inputs = problem.demonstrated_dim + dim_after
     networks = states if problem.feature_map is None else Normaliser.identity(dim)
@@ -94,7 +94,7 @@ def init(
         planner=settings.planner.init(policy, dim, networks, key=keys["planner"]),
         classifier=settings.classifier.init(inputs, key=keys["classifier"]),
         states=states,
-        changes=Normaliser.fit(steps.after - steps.before, steps.weight),
+        changes=steps.scales("change"),
         chooser=settings.chooser.at_rate(problem.every).init(
             steps, problem.feature_map, key=keys["chooser"]
         ),

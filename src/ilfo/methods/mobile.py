@@ -205,7 +205,7 @@ def init(
     dim, actions = problem.state_dim, problem.actions
     normaliser = Normaliser.identity(dim)
     if problem.feature_map is None:
-        normaliser = Normaliser.fit(steps.after, steps.weight)
+        normaliser = steps.scales()
     policy = settings.policy.init(dim, actions, normaliser, key=keys["policy"])
     discriminator = settings.discriminator.init(
         steps, problem.feature_map, key=keys["discriminator"]
