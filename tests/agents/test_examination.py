@@ -250,7 +250,7 @@ def test_training_refuses_what_is_wrong_unless_it_is_accepted(cache_home):
         agent.learn(2 * STEP)  # it was said once
 
 
-def test_looking_does_not_change_what_is_learned(cache_home):
-    looking, blind = small_agent(), small_agent()
-    blind.__dict__["findings"] = []
-    assert bits(looking.learn(STEP).state) == bits(blind.learn(STEP).state)
+def test_findings_do_not_change_what_is_learned(cache_home):
+    told, untold = small_agent(), small_agent()
+    untold.__dict__["findings"] = []
+    assert bits(told.learn(STEP).state) == bits(untold.learn(STEP).state)
