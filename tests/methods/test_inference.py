@@ -21,7 +21,8 @@ from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
 from ilfo.methods.inference import LEAST_NOISE, Inference, Inferred, Verdict, explained, verdict
-from ilfo.methods.mobile import MobILE, MobILESettings, exploring
+from ilfo.methods.measuring import exploring
+from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.policies.mlp import MLPPolicy, with_bound
 from ilfo.runs.launch import start
 from ilfo.runs.loading import load_best

@@ -29,10 +29,8 @@ from ilfo.agents.acting import collect_rollout
 from ilfo.agents.agent import Agent
 from ilfo.agents.method import Method
 from ilfo.agents.problem import Problem
-from ilfo.agents.selection import Choice, Pooled, real_mmd
-from ilfo.agents.settings import Settings
+from ilfo.agents.selection import Choice, Pooled
 from ilfo.common.buffer import Buffer
-from ilfo.common.fitting import Adam, Passes
 from ilfo.common.pytrees import all_finite, filter_scan, where
 from ilfo.common.seeding import named_keys
 from ilfo.common.types import (
@@ -41,38 +39,18 @@ from ilfo.common.types import (
     Log,
     Normaliser,
     Rollout,
-    Transition,
     as_transitions,
 )
-from ilfo.common.validation import require_at_least, require_share
-from ilfo.discriminators.base import AbstractDiscriminator
-from ilfo.discriminators.mmd import MMD
 from ilfo.discriminators.occupancy import by_age
-from ilfo.dynamics.base import AbstractDynamics
-from ilfo.dynamics.bonus import AbstractBonus, BufferNormalised
-from ilfo.dynamics.ensemble import EnsembleDynamics
-from ilfo.dynamics.termination import AbstractTermination, LearnedTermination
 from ilfo.methods.inference import Inference, InferenceState, Inferred, explained, verdict
-from ilfo.planners.base import AbstractPlanner, PlannerState
-from ilfo.planners.critic import Batch, GAECritic
-from ilfo.planners.trpo import TRPO
+from ilfo.methods.measuring import exploring, measure, own_streams, real_excess, signal
+from ilfo.methods.mobile_settings import MobILESettings
+from ilfo.planners.base import PlannerState
+from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
-from ilfo.policies.mlp import MLPPolicy, with_bound
+from ilfo.policies.mlp import with_bound
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 
-ENDINGS, RESETS = 500, 500
-"""Terminal transitions and reset states that the buffer keeps beside recent transitions."""
-IMAGINED_STEPS, FEWEST_STREAMS, MOST_STREAMS = 6_400, 16, 128
-PASS_STEPS, PASS_HORIZONS, KEPT_PASSES = 6_400, 32, 3
-"""Sizes that follow from the horizon where the settings leave them open: of imagination, of the
-passes of a fit, and of the replay buffer, which holds several of those."""
-MOST_NUMBERS = 2**22
-"""Numbers in the states of a pass, and in those imagined; above 327 dimensions there are fewer
-steps, but not fewer than the least numbers of horizons and streams."""
-KEEP = 0.5
-"""How much the features of an iteration count in the pool, relative to those of the next."""
-LEAST_REACH = 1e-3
-"""Costs at the noise floor count for this much."""
 LEAST_SPREAD = 0.1
 """A bonus that varies less than this is not made to vary as much as the cost."""
 
@@ -96,99 +74,6 @@ class TrainState(eqx.Module):
     @property
     def policy(self) -> AbstractPolicy:
         return self.planner.policy
-
-
-class MobILESettings(Settings):
-    """Hyper-parameters of MobILE; each part is configured by constructing it."""
-
-    dynamics: AbstractDynamics = EnsembleDynamics(
-        width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)
-    )
-    """The model P̂ and its uncertainty."""
-    termination: AbstractTermination = LearnedTermination()
-    """What ends an imagined episode."""
-    bonus: AbstractBonus = BufferNormalised()
-    """Reward for uncertainty."""
-    discriminator: AbstractDiscriminator = MMD()
-    """Discriminator between the learner's and the expert's states."""
-    planner: AbstractPlanner = TRPO(kl=0.02, critic=GAECritic(discount=None))
-    """How the policy is improved inside the model."""
-    policy: MLPPolicy = MLPPolicy(log_std_min=-2.0)
-    """The policy's network."""
-    inference: Inference | None = Inference()
-    """Actions inferred for the demonstrated steps, and their uses; None infers nothing. It is off
-    where demonstrations hold a feature h(s) of the state."""
-    floor: bool = True
-    """Heed the noise floor, which is the expert's own distance from itself: costs count for as much
-    as the distance exceeds it, and the policy to return is the newest of those that it, and how
-    much a policy's own episodes differ, cannot tell apart."""
-    weight: float = 0.1
-    """λ: weight of the exploration bonus in the cost; 0 turns it off."""
-    balanced: bool = True
-    """Weigh the bonus in units of the discriminator's cost: over the imagined steps both vary by
-    as much before λ is applied."""
-    policy_steps: int = 10
-    """K: policy steps per iteration."""
-    refit: bool = True
-    """Fit the discriminator at every policy step; otherwise once per iteration."""
-    streams: int = 2
-    """Real rollouts per iteration, each of one horizon: online samples = streams · horizon."""
-    imagined_streams: int | None = None
-    """Imagined trajectories per policy step, each of one horizon; None for as many as have about
-    6,400 steps, at least 16 and at most 128."""
-    expert_starts: float = 0.2
-    """Share of imagined trajectories that begin in a demonstrated state instead of a reset one."""
-    paired: bool = True
-    """Fit the discriminator on imagined trajectories that begin where demonstrations began, so that
-    it cannot tell them apart by their first states; otherwise on those from reset states."""
-    buffer_horizons: int | None = None
-    """Replay buffer size, in horizons; every model is fitted to all of it. None for 19,200
-    transitions, at least 96 horizons: the inverse models draw from all of it in each pass, the
-    others are fitted to the newest third."""
-    runaway: float = 2.0
-    """An imagined trajectory has run away when the normalised norm of its state exceeds this
-    multiple of the largest one demonstrated or visited."""
-
-    def __post_init__(self):
-        require_at_least(self, 1, "policy_steps", "streams", "runaway")
-        for name in ("imagined_streams", "buffer_horizons"):
-            if getattr(self, name) is not None:
-                require_at_least(self, 1, name)
-        require_share(self, "weight", "expert_starts")
-        if self.inference is not None and self.streams < 2:
-            raise ValueError(
-                "inference needs a second stream for the clone to act in; use streams=2, or "
-                "inference=None"
-            )
-        self.bonus.check(self.dynamics)
-
-    def for_problem(self, problem: Problem) -> "MobILESettings":
-        """The settings with what follows from the environment filled in."""
-        horizon, streams = problem.horizon, self.imagined_streams
-        if streams is None:
-            steps = min(IMAGINED_STEPS, _most_steps(problem))
-            streams = min(max(steps // horizon, FEWEST_STREAMS), MOST_STREAMS)
-        return replace(
-            self,
-            imagined_streams=streams,
-            planner=self.planner.for_horizon(horizon),
-            discriminator=self.discriminator.at_rate(problem.every),
-            inference=None if problem.feature_map is not None else self.inference,
-        )
-
-    def empty_buffer(self, problem: Problem) -> Buffer:
-        """A replay buffer of the right size."""
-        size, per_pass = self.buffer_horizons, None
-        if size is None:
-            steps = min(PASS_STEPS, _most_steps(problem))
-            horizons = max(steps // problem.horizon, PASS_HORIZONS)
-            size, per_pass = KEPT_PASSES * horizons, horizons * problem.horizon
-        transition = Transition.zeros(problem.state_dim, problem.actions)
-        return Buffer.empty(transition, size * problem.horizon, ENDINGS, RESETS, per_pass)
-
-
-def _most_steps(problem: Problem) -> int:
-    return MOST_NUMBERS // (2 * problem.state_dim)
 
 
 def init(
@@ -287,81 +172,6 @@ def improve(
     ), log
 
 
-def exploring(settings: MobILESettings, problem: Problem, iteration: Any) -> Bool[Array, ""]:
-    """Whether the untrained policy acted in that iteration, or acts in it."""
-    if settings.inference is None:
-        return jnp.zeros((), bool)
-    return iteration * settings.streams * problem.horizon < settings.inference.explore
-
-
-def measure(
-    settings: MobILESettings, problem: Problem, state: TrainState, rollout: Rollout, expert: Expert
-) -> tuple[TrainState, Log]:
-    """The real distance of what acted, and the selection of the policy to return."""
-    spec, fitted = settings.discriminator, state.discriminator
-    if not state.pools:
-        mmd = real_mmd(spec, fitted, rollout, expert.mean_features)
-        chosen = state.chosen.or_better(state.policy, mmd, state.iteration)
-        return eqx.tree_at(lambda s: s.chosen, state, chosen), {"mmd": mmd}
-
-    psi = jax.vmap(jax.vmap(fitted.features))(rollout.state, rollout.next_state)
-
-    def mean_features(psi, streams: Rollout):
-        total, time = spec.total_features(psi, streams, by_age(streams))
-        return total / time
-
-    def pool(before: Pooled, part: slice) -> Pooled:
-        streams = jax.tree.map(lambda x: x[part], rollout)
-        alone = jax.vmap(
-            lambda psi, stream: mean_features(psi[None], jax.tree.map(lambda x: x[None], stream))
-        )(psi[part], streams)
-        distances = jax.vmap(lambda mean: fitted.distance(mean, expert.mean_features))(alone)
-        totals = spec.total_features(psi[part], streams, by_age(streams))
-        return before.joined_by(*totals, distances, KEEP)
-
-    own = own_streams(settings)
-    pools = tuple(map(pool, state.pools, (slice(own), slice(own, None))))
-    distances = [fitted.distance(pooled.mean, expert.mean_features) for pooled in pools]
-    mmd, floor = distances[0], expert.floor(pools[0].episodes)
-    log = {"mmd": mmd, "mmd_floor": floor}
-
-    def offer(choice: Choice, policy: AbstractPolicy, which: int) -> Choice:
-        mmd, pooled = distances[which], pools[which]
-        noise = floor**2 + pooled.scatter(mmd) / pooled.episodes if settings.floor else 0.0
-        return choice.or_tied(policy, mmd, state.iteration, jnp.asarray(noise))
-
-    acted = state.policy
-    if state.inference is not None:
-        acted = state.inference.acting(acted)
-    chosen = offer(state.chosen, acted, 0)
-    if state.inference is not None:
-        clone, clone_mmd = state.inference.clone, distances[1]
-        # a tie goes to what is offered last, so that is the nearer one
-        policy_last = offer(offer(state.chosen, clone, 1), acted, 0)
-        chosen = where(clone_mmd < mmd, offer(chosen, clone, 1), policy_last)
-        # what the untrained policy did says nothing of these two
-        untrained = exploring(settings, problem, state.iteration)
-        chosen, pools = where(untrained, (state.chosen, state.pools), (chosen, pools))
-        log |= {"clone_mmd": clone_mmd}
-    return eqx.tree_at(lambda s: (s.chosen, s.pools), state, (chosen, pools)), log
-
-
-def real_excess(
-    settings: MobILESettings, problem: Problem, state: TrainState, expert: Expert
-) -> Float[Array, ""]:
-    """How far the squared real distance of the policy that the planner starts from exceeds the
-    squared noise floor; infinite before it, or the clone that it is, has acted."""
-    pooled = state.pools[0]
-    mmd = state.discriminator.distance(pooled.mean, expert.mean_features)
-    excess = jnp.maximum(mmd**2 - expert.floor(pooled.episodes) ** 2, 0)
-    return jnp.where(exploring(settings, problem, state.iteration), jnp.inf, excess)
-
-
-def own_streams(settings: MobILESettings) -> int:
-    """Streams that the planner's policy acts in; a clone has the others."""
-    return settings.streams if settings.inference is None else (settings.streams + 1) // 2
-
-
 def infer(
     settings: MobILESettings,
     problem: Problem,
@@ -452,22 +262,6 @@ def policy_step(
         batch = replace(batch, pull=inferred.draw(expert.steps, key=pull_key))
     planner, planner_log = settings.planner.update(planner, batch, key=update_key)
     return (planner, discriminator), log | planner_log
-
-
-def signal(
-    expert: Expert,
-    imagined_mmd: Float[Array, ""],
-    trajectories: Int[Array, ""],
-    excess: Float[Array, ""],
-    real_counts: bool,
-) -> Float[Array, ""]:
-    """The share of the squared imagined distance that is not noise; where something else is there
-    to follow, also not more than the real distance exceeds the floor."""
-    squared = jnp.maximum(imagined_mmd**2, 1e-12)
-    share = 1 - expert.floor.scatter / trajectories / squared
-    if real_counts:
-        share = jnp.minimum(share, excess / squared)
-    return jnp.clip(share, LEAST_REACH, 1.0)
 
 
 def judge(
