@@ -187,13 +187,13 @@ def test_plain_lines_without_a_terminal(trained_by_command):
     assert "\x1b" not in printed
     comparing, doubtful, *rest = printed.splitlines()
     phases, lines = rest[:3], rest[3:]
-    assert comparing == "comparing the recordings with the environment ..."
-    assert phases[1:] == ["compiling ...", "first iteration ..."]
+    assert comparing.startswith("comparing the recordings with the environment ...")
+    assert [phase.partition(" ...")[0] for phase in phases[1:]] == ["compiling", "first iteration"]
     assert doubtful.startswith("doubtful: 2 of 2 recordings are longer than the horizon")
     assert [line.split("  ")[:2] for line in lines[:5]] == [
         [f"iteration {i}", f"samples {i * STEP}/{5 * STEP}"] for i in range(1, 6)
     ]
-    assert all("MMD to expert" in line and "left" in line for line in lines[:5])
+    assert all("MMD to expert" in line and "left 0:00:" in line for line in lines[:5])
     assert lines[5] == "evaluating the selected policies ..."
     assert "mobile on CartPole-v1" in lines[6]
     assert f"run directory: {out}" in lines[-1]
