@@ -102,7 +102,7 @@ def test_live_display_before_the_first_iteration() -> None:
         Console(file=file, force_terminal=True, width=60, _environ={"TERM": "xterm"})
     )
     progress.doing("reading the recordings")
-    assert "samples -/-" in file.getvalue()
+    assert "starting  left -" in file.getvalue()
     progress.on_phase(Learning(), "compiling")
     progress.on_end(None)
     assert "iteration 0  samples 0/30000  left -" in file.getvalue()

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from ilfo.common.tally import Tally, pace, tallied, time_left
+from ilfo.common.tally import COMPILING, Tally, pace, tallied, time_left
 
 
 def plain() -> Console:
@@ -75,6 +75,17 @@ def test_on_a_terminal_what_is_said_stands_above_the_bar():
     assert "steps 20000  greedy 3.5" in text
     assert "1/2" in text
     assert "left" in text
+
+
+def test_in_a_narrow_terminal_no_number_is_cut():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with Tally("samples", 5_000_000, console, at_most=True, first=COMPILING) as tally:
+        tally.done(parts=4_000_000)
+    text = console.file.getvalue()
+    assert "0/5000000" in text
+    assert "4000000/5000000" in text
+    assert "compiling first" in text
+    assert "…" not in text
 
 
 def test_nothing_to_do_shows_nothing():

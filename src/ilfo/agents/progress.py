@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FIRST_ITERATION = "first iteration"
 """What is done when compiling has ended; how long it takes says how long the others will."""
 
+
 class Progress(Callback):
     """A live bar on a terminal, one plain line per iteration anywhere else.
 
@@ -50,6 +51,7 @@ class Progress(Callback):
     def on_start(self, agent: Any) -> None:
         self.begin()
         self._forget()
+        self._shown = (_before(agent), "", "left -")
         self._exploring = agent.exploring_iterations
         if agent.iteration < self._exploring:
             self._line(_intention(agent))
@@ -160,9 +162,9 @@ def _bar(log: Mapping[str, Any], values: str, pace: str) -> Group:
 
 
 def _before(agent: Any) -> dict[str, Any]:
-    """What is known before an iteration, as a log has it."""
+    """What is known before an iteration, as a log has it; nothing before `learn` is called."""
     counts = {"iteration": agent.iteration, "online_samples": agent.online_samples}
-    return counts | dict(agent.goal)
+    return {**counts, **agent.goal} if agent.goal else {}
 
 
 def _intention(agent: Any) -> str:
@@ -189,6 +191,8 @@ def _unit(log: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _head(log: Mapping[str, Any]) -> str:
+    if not log:
+        return "starting"
     done, total = _unit(log)
     counted = f"{_whole(log, done)}/{_whole(log, total)}"
     if done == "iteration":

@@ -111,14 +111,17 @@ def _bar(console: Console, left: str) -> "Progress":
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
 
+    whole = lambda: Column(no_wrap=True)  # in a narrow terminal the bar gives way, not the numbers
     return Progress(
-        MofNCompleteColumn(),
+        MofNCompleteColumn(table_column=whole()),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(bar_width=None),
         TextColumn("{task.fields[pace]}"),
-        TimeElapsedColumn(),
+        TimeElapsedColumn(table_column=whole()),
         TextColumn(left),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(table_column=whole()),
         console=console,
+        expand=True,
     )
