@@ -260,7 +260,7 @@ def test_an_expert_return_that_is_no_number_is_named(expert, tmp_path):
     path = run(tmp_path, "run")
     config = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps(config | {"expert_return": expert}))
-    with pytest.raises(RunError, match=r"config\.json has .*expert_return"):
+    with pytest.raises(RunError, match=r"config\.json: expert_return is"):
         read_run(path)
 
 

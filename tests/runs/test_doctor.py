@@ -23,7 +23,8 @@ BOX = {"type": "BoxActions", "low": [-1, -1, -1], "high": [1, 1, 1]}
 MOBILE = {
     "dynamics": {"width": 200, "plan": {"passes": 4}, "stochastic": False},
     "planner": {"kl": 0.02},
-    "inference": {"explore": 80},
+    "inference": {"explore": 80, "pull": 1.0},
+    "floor": True,
     "streams": 2,
     "imagined_streams": None,
     "weight": 0.1,
@@ -88,6 +89,41 @@ def test_what_is_as_far_as_the_untrained_policy_is_no_match():
 )
 def test_each_fault_is_named(tmp_path, fault, text):
     assert any(text in finding for finding in diagnosed(tmp_path, GOOD | fault))
+
+
+FAR = GOOD | {"mmd": 0.5, "imagined_mmd": 0.4, "kl": 1e-4, "reach": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("later", "settings", "words", "advice"),
+    [
+        (FAR, MOBILE, "longer ones gain nothing", "inference.pull"),
+        (FAR, MOBILE | {"inference": None}, "longer ones gain nothing", "(imagined_streams)"),
+        (FAR | {"reach": None}, GAIFO, "longer ones gain nothing", "more streams"),
+        (FAR | {"reach": 0.005}, MOBILE, "(reach 0.005, imagined distance 0.4,", "floor=false"),
+    ],
+)
+def test_steps_far_below_their_bound_are_noticed(later, settings, words, advice):
+    text = found(later, settings=settings)
+    (line,) = (line for line in text.splitlines() if "far shorter than allowed" in line)
+    assert "(KL 0.0001, planner.kl 0.02)" in line
+    assert words in line
+    assert advice in line
+    assert ("inference" in line) is (settings is MOBILE and later is FAR)
+
+
+@pytest.mark.parametrize(
+    ("later", "settings"),
+    [
+        (FAR | {"kl": 0.01}, MOBILE),
+        (FAR | {"mmd": 0.06}, MOBILE),  # there is nothing left to gain
+        (FAR | {"accepted": 0.1}, MOBILE),  # which is said, and why
+        (FAR, MOBILE | {"planner": {"clip": 0.2}}),
+        (FAR, BCO),
+    ],
+)
+def test_short_steps_are_no_fault_where_they_are_meant(later, settings):
+    assert "shorter than allowed" not in found(later, settings=settings)
 
 
 def test_no_progress_is_dated_and_more_of_the_same_is_not_advised():

@@ -30,6 +30,15 @@ SURER_STEPS = {
     "imagined_streams": "more imagined trajectories (imagined_streams)",
     "streams": "more streams",
 }
+BEYOND_NOISE = {
+    "imagined_streams": "more imagined trajectories (imagined_streams)",
+    "floor": "steps that heed no noise (floor=false)",
+}
+FREER_STEPS = {
+    "inference.pull": "a weaker pull towards inferred actions (inference.pull)",
+    "imagined_streams": "more imagined trajectories (imagined_streams)",
+    "streams": "more streams",
+}
 EXPLORE_LONGER = {
     "planner.kl": "a smaller planner.kl",
     "planner.clip": "a smaller planner.clip",
