@@ -12,7 +12,7 @@ ROWS = [["environment", "stochastic return"], ["ilfo/Hopper-v0 at noon", "1.25 [
 
 @pytest.mark.parametrize(
     ("width", "wrap", "lines"),
-    [(60, True, 5), (40, True, 7), (27, True, 5), (10, True, 5), (10, False, 5)],
+    [(60, True, 5), (40, True, 7), (27, True, 4), (10, True, 4), (10, False, 5)],
 )
 def test_no_word_is_broken_and_no_cell_is_cut(width, wrap, lines):
     console = Console(file=io.StringIO(), width=width)
