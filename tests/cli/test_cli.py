@@ -28,6 +28,7 @@ from ilfo.cli.field_texts import field_texts
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.methods import METHODS
 from ilfo.methods.mobile import MobILESettings
+from ilfo.rollouts.video import NoPictureError
 from ilfo.runs import machine
 from ilfo.runs.spec import RunSpec
 from tests.helpers.agents import CHANGES, HORIZON, MACHINE, SEEDS, STEP, demonstrations
@@ -262,6 +263,14 @@ def test_a_film_beside_the_expert(finished_run, tmp_path, capsys):
     main([*command, str(tmp_path / "film.gif")])
     assert "film.gif: an episode with return" in capsys.readouterr().out
     assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_without_pictures_states_can_be_plotted(finished_run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runs, "check_rendering", fail_with(NoPictureError("it is blind")))
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(finished_run), "--video", str(tmp_path / "film.gif")])
+    said = "error: it is blind; --beside-expert plots the states instead\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_film_beside_the_expert_needs_a_file_and_the_demonstrations(

@@ -12,6 +12,7 @@ GOOD = {
     "model_loss": 0.02,
     "runaway_share": 0.0,
     "trust": 0.9,
+    "confidence": 0.9,
     "accepted": 1.0,
     "entropy": 0.5,
 }
@@ -83,6 +84,8 @@ def test_what_is_as_far_as_the_untrained_policy_is_no_match():
         ({"model_loss": 0.6}, "leaves 60% of the changes of state unexplained"),
         ({"runaway_share": 0.5}, "50% of the imagined trajectories run away"),
         ({"mmd": 0.5, "trust": 0.05}, "inferred actions explain little"),
+        ({"mmd": 0.5, "trust": 0.05}, "try a longer exploration (inference.explore)"),
+        ({"mmd": 0.5, "confidence": 0.3}, "inferred for the demonstrated steps are uncertain"),
         ({"accepted": 0.1}, "only 10% of the policy steps were accepted"),
         ({"mmd": 0.5, "entropy": 0.001}, "the policy hardly varies its actions"),
     ],

@@ -217,7 +217,9 @@ class Evaluate:
                 check_rendering(agent.factory)
             except NoPictureError as error:
                 if recording is None:
-                    raise
+                    raise NoPictureError(
+                        f"{error}; --beside-expert plots the states instead"
+                    ) from error
                 say(f"{error}; the states of both sides are plotted instead")
                 recording = recording.plotted()
         if self.model:

@@ -239,8 +239,13 @@ def _causes(case: Case, *, above: bool) -> Iterator[str]:
     if above and (trust := _late(case.column("trust"))) < 0.2:
         yield (
             f"inferred actions explain little of the demonstrated steps (trust {trust:.2f}): the "
-            "agent has not been where the expert was, or the recordings are at another rate "
-            "(--every, --rate)"
+            f"agent has not been where the expert was (try {case.advice(remedies.SEE_MORE)}), or "
+            "the recordings are at another rate (--every, --rate)"
+        )
+    if above and (confidence := _late(case.column("confidence"))) < 0.5:
+        yield (
+            f"the actions inferred for the demonstrated steps are uncertain (confidence "
+            f"{confidence:.2f}); try {case.advice(remedies.SEE_MORE)}"
         )
     if (accepted := _late(case.column("accepted"))) < FEW:
         yield (

@@ -45,6 +45,11 @@ EXPLORE_LONGER = {
     "learner.target_entropy": "a larger learner.target_entropy",
     "policy.log_std_min": "a larger policy.log_std_min",
 }
+SEE_MORE = {
+    "inference.explore": "a longer exploration (inference.explore)",
+    "explore": "a longer exploration (explore)",
+    "streams": "more streams",
+}
 ACT_SOONER = {
     "inference.explore": "let the untrained policy act for fewer steps (inference.explore)",
     "explore": "let the untrained policy act in fewer iterations (explore)",
