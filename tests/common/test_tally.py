@@ -77,6 +77,16 @@ def test_on_a_terminal_what_is_said_stands_above_the_bar():
     assert "left" in text
 
 
+def test_after_one_part_a_bar_knows_the_time_left():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with Tally("rounds", 3, console) as tally:
+        assert "left -:--:--" in console.file.getvalue()
+        tally._began -= 10
+        tally.done()
+        tally._bar.refresh()
+    assert re.search(r"6/min .*0:00:00.* left .*0:00:30", console.file.getvalue())
+
+
 def test_in_a_narrow_terminal_no_number_is_cut():
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
     with Tally("samples", 5_000_000, console, at_most=True, first=COMPILING) as tally:
