@@ -78,13 +78,13 @@ def test_on_a_terminal_what_is_said_stands_above_the_bar():
 
 
 def test_after_one_part_a_bar_knows_the_time_left():
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    console = Console(file=io.StringIO(), force_terminal=True, width=100, color_system=None)
     with Tally("rounds", 3, console) as tally:
         assert "left -:--:--" in console.file.getvalue()
         tally._began -= 10
         tally.done()
         tally._bar.refresh()
-    assert re.search(r"6/min .*0:00:00.* left .*0:00:30", console.file.getvalue())
+    assert re.search("6/min 0:00:00 left 0:00:30", console.file.getvalue())
 
 
 def test_in_a_narrow_terminal_no_number_is_cut():
