@@ -1,7 +1,13 @@
 """What held a run back: metrics with a known fault, and what is said of them."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from ilfo.agents.settings import walk
+from ilfo.methods import METHODS
+from ilfo.runs import remedies
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.doctor import diagnose, findings
 
@@ -222,3 +228,18 @@ def test_a_run_without_an_iteration_is_an_error(tmp_path):
 
 def test_without_distances_there_is_nothing_to_say(tmp_path):
     assert diagnosed(tmp_path, {"loss": 0.3}, first={"loss": 1.0}) == []
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "troubleshooting.md").read_text()
+
+
+def test_the_page_names_the_settings_that_the_doctor_names():
+    table = PAGE[PAGE.index("| it says | measured by | MobILE's") :].partition("\n\n")[0]
+    told = set(re.findall(r"`([a-z_.]+)(?:=\w+)?`", table))
+    names = {name for method in METHODS.values() for name, *_ in walk(method.method.settings())}
+    mobile = {name for name, *_ in walk(METHODS["mobile"].method.settings())}
+    tables = [known for name, known in vars(remedies).items() if name.isupper()]
+    advised = {path for known in tables if isinstance(known, dict) for path in known}
+    assert advised & mobile <= told  # what MobILE can be told is on the page
+    of_ppo = {"planner.clip", "planner.optimiser.learning_rate"}
+    assert advised <= names | of_ppo

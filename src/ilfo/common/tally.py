@@ -81,8 +81,9 @@ class Tally:
             if said:
                 self._print(said.rstrip())
             ends = elapsed * max(self.total / self.finished, 1) if self.finished else None
-            said_of_it = {"description": self.what, "pace": speed, "ends": ends}
-            self._bar.update(self._task, advance=parts, **said_of_it)
+            self._bar.update(
+                self._task, advance=parts, description=self.what, pace=speed, ends=ends
+            )
             return
         left = time_left(self.finished, self.total, elapsed)
         self._print(
