@@ -36,7 +36,7 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
         for place, group in enumerate(here):
             label, colour = textwrap.fill(group.label, LABEL), f"C{place % 10}"
             if steps and not _takes_steps(group):
-                _level(left, group.curves("greedy_return"), colour, f"{label} (takes no steps)")
+                _level(left, group, colour, f"{label} (takes no steps)")
                 continue
             _band(left, group.curves("greedy_return"), colour, label)
             _band(right, group.curves("mmd"), colour, label)
@@ -129,11 +129,13 @@ def _takes_steps(group: Group) -> bool:
     return any(run.online_samples for run in group.runs)
 
 
-def _level(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str) -> None:
-    """Where the curves end, where they have no place on the axis."""
-    ends = [curve[-1, 1] for curve in curves if len(curve)]
-    if ends:
-        axis.axhline(float(np.mean(ends)), color=colour, linestyle="-.", linewidth=1, label=label)
+def _level(axis: Any, group: Group, colour: str, label: str) -> None:
+    """The return of the chosen policies, or the last one before a run has ended, where its curve
+    has no place on the axis."""
+    last = [curve[-1, 1] for curve in group.curves("greedy_return") if len(curve)]
+    if returns := group.finals("greedy_return") or last:
+        level = float(np.mean(returns))
+        axis.axhline(level, color=colour, linestyle="-.", linewidth=1, label=label)
 
 
 def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, style="-") -> None:
