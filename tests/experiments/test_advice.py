@@ -88,7 +88,7 @@ def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
 
 def test_a_row_of_another_task_is_called_an_example(tmp_path):
     text = "\n".join(expectations("hopper", ["every4"], tmp_path, "Pendulum-v1"))
-    assert "nothing was measured, neither in Pendulum-v1 nor in the task nearest to it" in text
+    assert "nothing was measured, neither in Pendulum-v1 nor in hopper, the nearest task" in text
     for condition in ("every4", "noise"):
         write(tmp_path, f"hopper-{condition}", [0.9, 1.0, 0.8, 1.0, 0.8], mmd=0.3, floor=0.2)
     text = "\n".join(expectations("hopper", ["every4"], tmp_path, "Pendulum-v1"))

@@ -151,9 +151,9 @@ def expectations(
         entries = dict(zip(LABELS.values(), zip(row[1::2], row[2::2], strict=True), strict=True))
         other = elsewhere or (task if where != task else None)
         if all(score in (MISSING, IMPOSSIBLE) for score, _ in entries.values()):
-            nowhere = f", neither in {other} nor in the task nearest to it" if other else ""
+            nowhere = f", neither in {other} nor in {where}, the nearest task" if other else ""
             yield (
-                f"row '{title}': nothing was measured{nowhere}, so nothing says which method to "
+                f"row '{title}': nothing was measured{nowhere}, so no row says which method to "
                 f"take; `ilfo bench run {SWEEP} {cell_name(where, condition)}` measures the default"
             )
         else:
@@ -169,6 +169,9 @@ def expectations(
 
 
 NOTES = {
+    "recorded": (
+        "the built-in tasks with such recordings, but other budgets: `ilfo bench table methods`",
+    ),
     "every4": (
         "BC-O and GAIfO take neighbouring frames for one step; MobILE counts control steps",
     ),
