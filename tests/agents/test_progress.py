@@ -9,7 +9,8 @@ from rich.console import Console
 
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.findings import Finding
-from ilfo.agents.progress import Progress
+from ilfo.agents.progress import FIRST_ITERATION, Progress
+from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS, MobILE
 
 LOG = {
@@ -28,10 +29,12 @@ LOG = {
 class Learning:
     """What a progress display sees of an agent."""
 
-    iteration, method = 0, MobILE.method
+    iteration, online_samples, samples_per_iteration, method = 0, 0, 1000, MobILE.method
 
-    def __init__(self):
+    def __init__(self, exploring: int = 0):
         self.history: dict[str, Any] = {}
+        self.goal = {"total_timesteps": 30000}
+        self.exploring_iterations = exploring
 
 
 def show(*logs: dict[str, Any], terminal: bool = False) -> str:
@@ -94,7 +97,78 @@ def test_live_display_on_a_terminal() -> None:
 
 
 def test_live_display_before_the_first_iteration() -> None:
-    assert "samples -/-" in show(terminal=True)
+    file = io.StringIO()
+    progress = Progress(
+        Console(file=file, force_terminal=True, width=60, _environ={"TERM": "xterm"})
+    )
+    progress.doing("reading the recordings")
+    assert "starting  left -" in file.getvalue()
+    progress.on_phase(Learning(), "compiling")
+    progress.on_end(None)
+    assert "iteration 0  samples 0/30000  left -" in file.getvalue()
+    assert "compiling ... 0:00:00" in file.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_rate_and_time_left_are_known_after_one_iteration(monkeypatch, terminal) -> None:
+    now = [0.0]
+    monkeypatch.setattr("ilfo.agents.progress.time.monotonic", lambda: now[0])
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=150, _environ={"TERM": "xterm"})
+    progress, agent = Progress(console), Learning()
+    progress.on_start(agent)
+    progress.on_phase(agent, "compiling")
+    now[0] = 40.0
+    progress.on_phase(agent, FIRST_ITERATION)
+    now[0] = 50.0
+    progress.on_iteration(agent, LOG | {"iteration": 1, "online_samples": 1000, "seconds": 53.0})
+    progress.on_end(agent)
+    text = file.getvalue()
+    assert "100/s  left 0:04:50" in text  # 29 more, each of 10 s
+    if not terminal:
+        assert "first iteration ...  (compiling: 0:00:40)\n" in text
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_that_the_untrained_policy_acts_on_purpose_is_said(terminal) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=terminal, width=200, _environ={"TERM": "xterm"})
+    progress, agent = Progress(console), Learning(exploring=2)
+    progress.on_start(agent)
+    assert (
+        "in the first 2 iterations (2000 environment steps) the untrained policy acts, on purpose"
+        in file.getvalue()
+    )
+    for number in (1, 2, 3):
+        file.truncate(0)
+        progress.on_iteration(agent, LOG | {"iteration": number})
+        said = f"(untrained policy acted, on purpose: {number} of 2)" in file.getvalue()
+        assert said is (number < 3)
+    progress.on_end(agent)
+
+
+def test_after_a_resume_nothing_is_said_of_exploring() -> None:
+    file = io.StringIO()
+    progress, agent = Progress(Console(file=file)), Learning(exploring=2)
+    agent.iteration = 2
+    progress.on_start(agent)
+    assert file.getvalue() == ""
+
+
+def test_which_methods_explore_on_purpose() -> None:
+    horizon = 50
+    explores = lambda kind, **changes: _explores(kind, horizon, changes)
+    assert explores(MobILE) == 8  # 800 steps, 100 in an iteration
+    assert explores(MobILE, **{"inference.explore": 801}) == 9
+    assert explores(MobILE, inference=None) == 0
+    assert explores(METHODS["bco"]) == 5
+    assert explores(METHODS["gaifo"]) == 0
+
+
+def _explores(kind, horizon: int, changes: dict[str, Any]) -> int:
+    demonstrations = find_task("cartpole").load(2)
+    agent = kind("CartPole-v1", demonstrations, changes, horizon=horizon)
+    return agent.exploring_iterations
 
 
 def test_what_takes_long_is_said_with_the_time_it_has_taken(monkeypatch) -> None:
@@ -103,7 +177,7 @@ def test_what_takes_long_is_said_with_the_time_it_has_taken(monkeypatch) -> None
         progress = Progress(Console(file=file, force_terminal=terminal, width=60))
         now = iter([0.0, *[75.0] * 1000])
         monkeypatch.setattr("ilfo.agents.progress.time.monotonic", lambda now=now: next(now))
-        progress.on_phase(MobILE, "compiling")
+        progress.on_phase(Learning(), "compiling")
         progress.on_end(MobILE)
         assert ("compiling ... 0:01:15" if terminal else "compiling ...\n") in file.getvalue()
 

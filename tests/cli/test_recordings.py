@@ -43,6 +43,16 @@ def test_a_table_is_converted_as_it_is_told(capsys):
     assert Demonstrations.load("log.npz").names == ("y", "x")
 
 
+def test_the_experts_return_is_written_down(capsys):
+    convert = ["demos", "convert", "log.csv", *LAYOUT, "--expert-return", "-12.5", "--out"]
+    main([*convert, "log.npz"])
+    assert Demonstrations.load("log.npz").expert_return == -12.5
+    main([*convert, "other.csv"])
+    assert "other.csv has no place for: expert_return" in capsys.readouterr().out
+    wrong = mistake([*convert[:2], "log.npz", "--expert-return", "3", "--out", "a.npz"], capsys)
+    assert "say themselves that the expert's mean return is -12.5, not 3" in wrong
+
+
 @pytest.mark.parametrize(("said", "ended"), [("True", True), ("FALSE", False)])
 def test_how_the_episodes_of_a_table_ended(said, ended):
     main(["demos", "convert", "log.csv", "--out", "log.npz", *LAYOUT[:-1], said])
@@ -78,11 +88,12 @@ def test_a_run_is_told_the_same(monkeypatch):
     monkeypatch.setattr(runs, "start", lambda spec, *_: specs.append(spec))
     monkeypatch.setattr(runs, "show", lambda *_: None)
     command = ["train", "--env", "CartPole-v1", "--total-timesteps", "10", "--demos"]
-    main([*command, "log.csv", *LAYOUT])
+    main([*command, "log.csv", *LAYOUT, "--expert-return", "-12.5"])
     log().save("minari:toy/log-v0")
     main([*command, "minari:toy/log-v0"])
     for spec in specs:
         assert_same(log(), spec.demonstrations(), actions=False)
+    assert [spec.demonstrations().expert_return for spec in specs] == [-12.5, None]
     assert specs[1].demos == "minari:toy/log-v0"
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from ilfo.common.tally import Tally, pace, tallied, time_left
+from ilfo.common.tally import COMPILING, Tally, pace, tallied, time_left
 
 
 def plain() -> Console:
@@ -75,6 +75,27 @@ def test_on_a_terminal_what_is_said_stands_above_the_bar():
     assert "steps 20000  greedy 3.5" in text
     assert "1/2" in text
     assert "left" in text
+
+
+def test_after_one_part_a_bar_knows_the_time_left():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100, color_system=None)
+    with Tally("rounds", 3, console) as tally:
+        assert "left -:--:--" in console.file.getvalue()
+        tally._began -= 10
+        tally.done()
+        tally._bar.refresh()
+    assert re.search("6/min 0:00:00 left 0:00:30", console.file.getvalue())
+
+
+def test_in_a_narrow_terminal_no_number_is_cut():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with Tally("samples", 5_000_000, console, at_most=True, first=COMPILING) as tally:
+        tally.done(parts=4_000_000)
+    text = console.file.getvalue()
+    assert "0/5000000" in text
+    assert "4000000/5000000" in text
+    assert "compiling first" in text
+    assert "…" not in text
 
 
 def test_nothing_to_do_shows_nothing():

@@ -92,6 +92,17 @@ def test_returns_come_from_metadata_then_from_the_trajectories():
     assert example(metadata={"random_return": -4}).random_return == -4.0
 
 
+def test_the_experts_return_can_be_said_where_nothing_says_it():
+    silent = example(returns=None)
+    assert silent.with_expert_return(-3).expert_return == -3.0
+    assert silent.with_expert_return(-3).states_only().expert_return == -3.0
+    assert example().with_expert_return(3.0).expert_return == 3.0
+    with pytest.raises(ValueError, match="say themselves that the expert's mean return is 3, not"):
+        example().with_expert_return(4.0)
+    with pytest.raises(ValueError, match="expert_return is nan, but must be a finite number"):
+        silent.with_expert_return(float("nan"))
+
+
 def test_take():
     taken = example().take(2)
     assert_same(list(example())[:2], taken)

@@ -1,14 +1,25 @@
 """What recordings are, and what to expect of methods."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from ilfo.agents.sight import Sight
 from ilfo.cli import main
+from ilfo.common.spaces import action_space, state_dim
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.factory import factory
 from ilfo.environments.tasks import find_task
-from ilfo.experiments.advice import Facts, conditions_of, expectations, kind_of, reset_coverage
+from ilfo.experiments.advice import (
+    Facts,
+    conditions_of,
+    expectations,
+    kind_of,
+    nearest_task,
+    reset_coverage,
+)
 from tests.experiments.test_conditions import write
 
 PLAIN = Facts(
@@ -65,15 +76,39 @@ def test_resets_near_the_beginnings():
 
 def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
     text = "\n".join(expectations("hopper", ["every4"], tmp_path))
-    assert "row 'hopper, every 4th state': no results yet" in text
+    assert "row 'hopper, every 4th state': nothing was measured, so" in text
     assert "ilfo bench run conditions hopper-every4" in text
     write(tmp_path, "hopper-every4", [0.9, 1.0, 0.8, 1.0, 0.8], mmd=0.3, floor=0.2)
     text = "\n".join(expectations("hopper", ["every4"], tmp_path))
     assert "MobILE                 0.90 [" in text
     assert "; 1.5" in text
     assert "GAIfO                  –; –" in text
+    assert "another task" not in text
+
+
+def test_a_row_of_another_task_is_called_an_example(tmp_path):
+    text = "\n".join(expectations("hopper", ["every4"], tmp_path, "Pendulum-v1"))
+    assert "nothing was measured, neither in Pendulum-v1 nor in hopper, the nearest task" in text
+    for condition in ("every4", "noise"):
+        write(tmp_path, f"hopper-{condition}", [0.9, 1.0, 0.8, 1.0, 0.8], mmd=0.3, floor=0.2)
+    text = "\n".join(expectations("hopper", ["every4"], tmp_path, "Pendulum-v1"))
+    assert "nothing was measured in Pendulum-v1; this is an example from another task" in text
     # a row that Walker2d does not have is Hopper's
-    assert "row 'hopper, 20 % noise'" in "\n".join(expectations("walker2d", ["noise"], tmp_path))
+    text = "\n".join(expectations("walker2d", ["noise"], tmp_path))
+    assert "nothing was measured in walker2d; this is an example from another task" in text
+    assert "row 'hopper, 20 % noise'" in text
+
+
+def test_the_nearest_task_has_the_same_kind_of_actions():
+    for name, nearest in {
+        "ilfo/Walker2d-v0": "walker2d",
+        "Pendulum-v1": "hopper",
+        "CartPole-v1": "reacher",
+    }.items():
+        made = factory(name)
+        dim = state_dim(made.observation_space)
+        problem = SimpleNamespace(actions=action_space(made.action_space), state_dim=dim)
+        assert nearest_task(SimpleNamespace(factory=made, problem=problem)) == nearest
 
 
 def test_inspecting_for_an_environment(tmp_path, capsys):
@@ -85,8 +120,8 @@ def test_inspecting_for_an_environment(tmp_path, capsys):
     assert "in ilfo/Reacher-v0\n" in told
     assert "taken for it, the file says nothing" in told
     assert "8 of 10 dimensions" in told
-    assert "row 'reacher, positions only': no results yet" in told
-    assert "row 'reacher, 20 % noise': no results yet" in told
+    assert "row 'reacher, positions only': nothing was measured, so" in told
+    assert "row 'reacher, 20 % noise': nothing was measured, so" in told
     with pytest.raises(SystemExit):
         main(["demos", "inspect", str(tmp_path / "a.npz"), "--every", "2"])
     assert "go with --env" in capsys.readouterr().err
@@ -95,7 +130,9 @@ def test_inspecting_for_an_environment(tmp_path, capsys):
 def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
     states = [trajectory.states for trajectory in find_task("reacher").load(2)]
     Demonstrations.from_arrays(states, terminal=False).save(tmp_path / "old.npz")
-    main(["demos", "inspect", str(tmp_path / "old.npz"), "--env", "ilfo/Reacher-v0"])
+    nowhere = ["--results", str(tmp_path / "none")]
+    main(["demos", "inspect", str(tmp_path / "old.npz"), "--env", "ilfo/Reacher-v0", *nowhere])
     told = capsys.readouterr().out
+    assert "is not known here, because there is no folder" in told
     assert "rate          control rate, 50 Hz; taken for it, the file says nothing" in told
     assert "state         all of it" in told

@@ -3,6 +3,7 @@
 import html.parser
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,22 @@ def test_long_labels_leave_room_for_the_curves(tmp_path):
     left, right = (axis.get_position() for axis in figure.axes)
     assert min(left.width, right.width) > 0.35
     assert left.x1 < right.x0
+
+
+def test_a_method_that_takes_no_steps_has_no_place_on_their_axis(tmp_path):
+    online = read_run(run(tmp_path, "online"))
+    offline = read_run(run(tmp_path, "offline", trajectories=7))
+    rows = [{**row, "online_samples": 0} for row in offline.rows]
+    offline = replace(offline, rows=rows)
+    both = comparison_figure(group_runs([online, offline]))
+    labels = [line.get_label() for line in both.axes[0].lines]
+    assert any("(takes no steps)" in label for label in labels)
+    level = next(line for line in both.axes[0].lines if "takes no" in line.get_label())
+    chosen = offline.final(rows[0]["seed"])["greedy_return"]
+    assert level.get_ydata()[0] == pytest.approx(chosen)
+    assert both.axes[0].get_xlabel() == "environment steps"
+    alone = comparison_figure(group_runs([offline]))
+    assert alone.axes[0].get_xlabel() == "iterations"
 
 
 def test_methods_are_not_compared_by_their_settings(tmp_path):
@@ -260,7 +277,7 @@ def test_an_expert_return_that_is_no_number_is_named(expert, tmp_path):
     path = run(tmp_path, "run")
     config = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps(config | {"expert_return": expert}))
-    with pytest.raises(RunError, match=r"config\.json has .*expert_return"):
+    with pytest.raises(RunError, match=r"config\.json: expert_return is"):
         read_run(path)
 
 

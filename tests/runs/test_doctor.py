@@ -1,7 +1,13 @@
 """What held a run back: metrics with a known fault, and what is said of them."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from ilfo.agents.settings import walk
+from ilfo.methods import METHODS
+from ilfo.runs import remedies
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.doctor import diagnose, findings
 
@@ -12,6 +18,7 @@ GOOD = {
     "model_loss": 0.02,
     "runaway_share": 0.0,
     "trust": 0.9,
+    "confidence": 0.9,
     "accepted": 1.0,
     "entropy": 0.5,
 }
@@ -23,7 +30,8 @@ BOX = {"type": "BoxActions", "low": [-1, -1, -1], "high": [1, 1, 1]}
 MOBILE = {
     "dynamics": {"width": 200, "plan": {"passes": 4}, "stochastic": False},
     "planner": {"kl": 0.02},
-    "inference": {"explore": 80},
+    "inference": {"explore": 80, "pull": 1.0},
+    "floor": True,
     "streams": 2,
     "imagined_streams": None,
     "weight": 0.1,
@@ -82,12 +90,49 @@ def test_what_is_as_far_as_the_untrained_policy_is_no_match():
         ({"model_loss": 0.6}, "leaves 60% of the changes of state unexplained"),
         ({"runaway_share": 0.5}, "50% of the imagined trajectories run away"),
         ({"mmd": 0.5, "trust": 0.05}, "inferred actions explain little"),
+        ({"mmd": 0.5, "trust": 0.05}, "try a longer exploration (inference.explore)"),
+        ({"mmd": 0.5, "confidence": 0.3}, "inferred for the demonstrated steps are uncertain"),
         ({"accepted": 0.1}, "only 10% of the policy steps were accepted"),
         ({"mmd": 0.5, "entropy": 0.001}, "the policy hardly varies its actions"),
     ],
 )
 def test_each_fault_is_named(tmp_path, fault, text):
     assert any(text in finding for finding in diagnosed(tmp_path, GOOD | fault))
+
+
+FAR = GOOD | {"mmd": 0.5, "imagined_mmd": 0.4, "kl": 1e-4, "reach": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("later", "settings", "words", "advice"),
+    [
+        (FAR, MOBILE, "longer ones gain nothing", "inference.pull"),
+        (FAR, MOBILE | {"inference": None}, "longer ones gain nothing", "(imagined_streams)"),
+        (FAR | {"reach": None}, GAIFO, "longer ones gain nothing", "more streams"),
+        (FAR | {"reach": 0.005}, MOBILE, "(reach 0.005, imagined distance 0.4,", "floor=false"),
+    ],
+)
+def test_steps_far_below_their_bound_are_noticed(later, settings, words, advice):
+    text = found(later, settings=settings)
+    (line,) = (line for line in text.splitlines() if "far shorter than allowed" in line)
+    assert "(KL 0.0001, planner.kl 0.02)" in line
+    assert words in line
+    assert advice in line
+    assert ("inference" in line) is (settings is MOBILE and later is FAR)
+
+
+@pytest.mark.parametrize(
+    ("later", "settings"),
+    [
+        (FAR | {"kl": 0.01}, MOBILE),
+        (FAR | {"mmd": 0.06}, MOBILE),  # there is nothing left to gain
+        (FAR | {"accepted": 0.1}, MOBILE),  # which is said, and why
+        (FAR, MOBILE | {"planner": {"clip": 0.2}}),
+        (FAR, BCO),
+    ],
+)
+def test_short_steps_are_no_fault_where_they_are_meant(later, settings):
+    assert "shorter than allowed" not in found(later, settings=settings)
 
 
 def test_no_progress_is_dated_and_more_of_the_same_is_not_advised():
@@ -183,3 +228,18 @@ def test_a_run_without_an_iteration_is_an_error(tmp_path):
 
 def test_without_distances_there_is_nothing_to_say(tmp_path):
     assert diagnosed(tmp_path, {"loss": 0.3}, first={"loss": 1.0}) == []
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "troubleshooting.md").read_text()
+
+
+def test_the_page_names_the_settings_that_the_doctor_names():
+    table = PAGE[PAGE.index("| it says | measured by | MobILE's") :].partition("\n\n")[0]
+    told = set(re.findall(r"`([a-z_.]+)(?:=\w+)?`", table))
+    names = {name for method in METHODS.values() for name, *_ in walk(method.method.settings())}
+    mobile = {name for name, *_ in walk(METHODS["mobile"].method.settings())}
+    tables = [known for name, known in vars(remedies).items() if name.isupper()]
+    advised = {path for known in tables if isinstance(known, dict) for path in known}
+    assert advised & mobile <= told  # what MobILE can be told is on the page
+    of_ppo = {"planner.clip", "planner.optimiser.learning_rate"}
+    assert advised <= names | of_ppo

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ilfo.data.demonstrations import Demonstrations
+from ilfo.reports.records import read_run
+from ilfo.runs import recorder
 from ilfo.runs.directory import RunDirectory, RunError
 from ilfo.runs.integrity import Tally
 from ilfo.runs.launch import resume, start
@@ -111,6 +114,34 @@ def test_a_new_budget_and_rows_to_come_are_no_damage(copy):
     with RunDirectory.open(copy) as run:
         run.check_files()
         assert [row["iteration"] for row in run.rows("timings")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_experts_return_can_be_added_to_a_finished_run(copy, tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "FINAL_EPISODES", 2)
+    monkeypatch.setattr(recorder, "draw_curves", lambda *_: False)
+    config = json.loads((copy / "config.json").read_text())
+    known = Demonstrations.load(config["spec"]["demos"])
+    silent = Demonstrations.from_arrays(
+        [trajectory.states for trajectory in known],
+        terminal=[trajectory.terminal for trajectory in known],
+    )
+    silent.save(tmp_path / "silent.npz")
+    config["spec"]["demos"] = str(tmp_path / "silent.npz")
+    (copy / "config.json").write_text(json.dumps(config))
+    metrics = (copy / "metrics.csv").read_bytes()
+    after = resume(copy, MACHINE, expert_return=50.0)
+    assert after["expert_return"] == read_run(copy).expert_return == 50.0
+    for seed in after["seeds"]:
+        assert seed["greedy_score"] == seed["greedy_return"] / 50
+    assert (copy / "metrics.csv").read_bytes() == metrics
+    load_best(copy)  # its files still belong together
+
+
+def test_the_recordings_own_return_is_not_overruled(copy):
+    before = (copy / "config.json").read_bytes()
+    with pytest.raises(ValueError, match="say themselves that the expert's mean return"):
+        resume(copy, MACHINE, expert_return=50.0)
+    assert (copy / "config.json").read_bytes() == before
 
 
 def test_demonstrations_may_be_moved(copy, tmp_path):

@@ -35,6 +35,7 @@ def test_what_is_said_of_recordings_is_kept_in_the_run(tmp_path):
         terminal=False,
         episode="run",
         observe=(0, 1),
+        expert_return=-12.5,
         total_timesteps=10,
     )
     with RunDirectory.create(tmp_path / "run", {"spec": to_json(spec)}):
@@ -48,3 +49,10 @@ def test_the_command_that_trains_it_can_be_typed_in():
     assert "--terminal false" in command_of(spec)
     clips = RunSpec(task=None, env="CartPole-v1", demos="a.csv", total_timesteps=9, clips=True)
     assert "--clips --" in command_of(clips)
+
+
+def test_only_recordings_without_it_are_told_the_experts_return():
+    with pytest.raises(ValueError, match="use --expert-return with --demos"):
+        RunSpec(expert_return=3.0)
+    with pytest.raises(ValueError, match="must be a finite number"):
+        RunSpec(task=None, env="E", demos="a.csv", total_timesteps=9, expert_return=float("inf"))

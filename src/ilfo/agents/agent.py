@@ -34,7 +34,7 @@ from ilfo.agents.problem import (
     offline_problem,
     state_problem,
 )
-from ilfo.agents.progress import Progress
+from ilfo.agents.progress import FIRST_ITERATION, Progress
 from ilfo.agents.registry import COMPONENTS
 from ilfo.agents.seeds import OverSeeds, one_seed
 from ilfo.agents.selection import Choice
@@ -134,6 +134,8 @@ class Agent:
         self.seconds = {"compile": 0.0, "collect": 0.0, "improve": 0.0}
         self._elapsed = 0.0
         """Seconds in `learn`."""
+        self.goal: Mapping[str, int] = {}
+        """How long the last call of `learn` trains, as an entry of the log; empty before it."""
         self.history = History(seeds)
         """What the iterations logged, column by column."""
         self.environments: list[gym.Env] = []
@@ -230,6 +232,11 @@ class Agent:
         """Environment steps that each seed has taken to learn."""
         return self.iteration * self.samples_per_iteration
 
+    @property
+    def exploring_iterations(self) -> int:
+        """Iterations, from the first one on, in which the untrained policy acts on purpose."""
+        return self.method.explores(self)
+
     def learn(
         self,
         total_timesteps: int | None = None,
@@ -243,6 +250,7 @@ class Agent:
         A callback is an instance of `ilfo.agents.Callback`, or a function of agent and log."""
         self.check_budget(total_timesteps)
         self._check_home()
+        self.goal = budget.total(self, total_timesteps)
         watching = Callbacks(callback)
         if progress_bar:
             watching.several.append(Progress())
@@ -256,7 +264,7 @@ class Agent:
                 log = self._iterate(watching)
                 log["seconds"] = self._elapsed = time.perf_counter() - start
                 self.history.add(log)
-                if not watching.on_iteration(self, log | budget.total(self, total_timesteps)):
+                if not watching.on_iteration(self, {**log, **self.goal}):
                     break
         finally:
             watching.on_end(self)
@@ -310,7 +318,7 @@ class Agent:
         if not self._improve.is_compiled:
             watching.on_phase(self, "compiling")
             self._improve.compile(*args)
-            watching.on_phase(self, "first iteration")
+            watching.on_phase(self, FIRST_ITERATION)
         compiled = time.perf_counter()
         state, log = self._improve(*args)
         log = {name: np.asarray(value) for name, value in log.items()}

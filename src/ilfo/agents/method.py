@@ -154,6 +154,9 @@ class Method:
     interact: Callable[[Any], Any] | None = None
     """`interact(agent)`: the experience of one iteration, arrays with the axis of seeds; by default
     a rollout of each seed's policy."""
+    explores: Callable[[Any], int] = lambda agent: 0
+    """`explores(agent)`: iterations, from the first one on, in which the untrained policy acts on
+    purpose, to learn what actions do."""
     check: Callable[[Any], None] = lambda agent: None
     """`check(agent)`: an error where the settings do not fit the environment or demonstrations."""
     remarks: Callable[[Any], list[str]] = lambda agent: []

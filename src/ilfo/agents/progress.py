@@ -18,6 +18,9 @@ from ilfo.common import tally
 if TYPE_CHECKING:
     from rich.live import Live
 
+FIRST_ITERATION = "first iteration"
+"""What is done when compiling has ended; how long it takes says how long the others will."""
+
 
 class Progress(Callback):
     """A live bar on a terminal, one plain line per iteration anywhere else.
@@ -42,11 +45,16 @@ class Progress(Callback):
         """What was shown of the last training."""
         self._first: Mapping[str, Any] | None = None
         self._untrained: float | None = None
+        self._exploring = 0
         self._shown: tuple[Mapping[str, Any], str, str] = ({}, "", "left -")
 
     def on_start(self, agent: Any) -> None:
         self.begin()
         self._forget()
+        self._shown = (_before(agent), "", "left -")
+        self._exploring = agent.exploring_iterations
+        if agent.iteration < self._exploring:
+            self._line(_intention(agent))
         known = agent.history  # also of iterations before a resume
         if "mmd" in known and known["iteration"][0] == 1:
             self._untrained = float(np.mean(known["mmd"][0]))
@@ -72,15 +80,20 @@ class Progress(Callback):
             self._live.refresh()
 
     def on_phase(self, agent: Any, doing: str) -> None:
+        before = self._doing
         self.doing(doing)
         self._tell(agent)
+        if self._first is None:
+            self._shown = (_before(agent), "", "left -")
         if self._live is None:
-            self._line(f"{doing} ...")
+            # a terminal has shown the seconds meanwhile
+            took = _clock(before[1]) if before else timedelta()
+            self._line(f"{doing} ..." + (f"  ({before[0]}: {took})" if before and took else ""))
 
     def on_iteration(self, agent: Any, log: Mapping[str, Any]) -> None:
+        since = self._since(agent, log)
         self._doing, self._learned = None, True
-        self._first = dict(log) if self._first is None else self._first
-        values, pace = self._values(agent.method.shown, log), _pace(self._first, log)
+        values, pace = self._values(agent.method.shown, log), _pace(since, log)
         if log.get("iteration") == 1:
             self._untrained = _mean(log, "mmd")
         self._shown = (dict(log), values, pace)
@@ -96,6 +109,21 @@ class Progress(Callback):
             self._live.stop()
             self._live = None
 
+    def _since(self, agent: Any, log: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the pace is measured from. Compiling, and the iterations before a resume, say
+        nothing about the time of the remaining iterations: that is the end of the first iteration
+        of this process, and at its end, if it is known, when it began."""
+        if self._first is not None:
+            return self._first
+        self._first = dict(log)
+        if self._doing is None or self._doing[0] != FIRST_ITERATION:
+            return self._first
+        return {
+            "iteration": _number(log, "iteration") - 1,
+            "online_samples": _number(log, "online_samples") - agent.samples_per_iteration,
+            "seconds": _number(log, "seconds") - (time.monotonic() - self._doing[1]),
+        }
+
     def _tell(self, agent: Any) -> None:
         """What was found in the recordings, once it is known."""
         if not self._told and "findings" in vars(agent) and agent.iteration == 0:
@@ -109,19 +137,20 @@ class Progress(Callback):
     def _picture(self) -> Group:
         log, values, pace = self._shown
         if self._doing is not None:
-            doing, since = self._doing
-            elapsed = timedelta(seconds=int(time.monotonic() - since))
-            values = f"{doing} ... {elapsed}"
+            values = f"{self._doing[0]} ... {_clock(self._doing[1])}"
         return _bar(log, values, pace)
 
     def _values(self, shown: Mapping[str, str], log: Mapping[str, Any]) -> str:
         """The metrics that the method shows, with their labels; a distance with what it was for
-        the untrained policy."""
+        the untrained policy; and whether that one acted, and was meant to."""
         values = {
             key: f"{label} {_short(_mean(log, key))}" for key, label in shown.items() if key in log
         }
         if "mmd" in values and self._untrained is not None:
             values["mmd"] += f" (untrained {_short(self._untrained)})"
+        if (log.get("iteration") or np.inf) <= self._exploring:
+            number = f"{_whole(log, 'iteration')} of {self._exploring}"
+            values["exploring"] = f"(untrained policy acted, on purpose: {number})"
         return "  ".join(values.values())
 
 
@@ -130,6 +159,27 @@ def _bar(log: Mapping[str, Any], values: str, pace: str) -> Group:
     bar = ProgressBar(total=_mean(log, total) or 1.0, completed=_mean(log, done) or 0.0)
     # Without colours the bar ends where it is filled, and only padding fills its line.
     return Group(Text(f"{_head(log)}  {pace}"), Padding(bar, 0), Text(values))
+
+
+def _before(agent: Any) -> dict[str, Any]:
+    """What is known before an iteration, as a log has it; nothing before `learn` is called."""
+    counts = {"iteration": agent.iteration, "online_samples": agent.online_samples}
+    return {**counts, **agent.goal} if agent.goal else {}
+
+
+def _intention(agent: Any) -> str:
+    """Why nothing seems to be learned at first."""
+    count = agent.exploring_iterations
+    steps = count * agent.samples_per_iteration
+    which = f"the first {count} iterations" if count > 1 else "the first iteration"
+    return (
+        f"in {which} ({steps} environment steps) the untrained policy acts, on purpose: its steps "
+        "show what actions do"
+    )
+
+
+def _clock(since: float) -> timedelta:
+    return timedelta(seconds=int(time.monotonic() - since))
 
 
 def _unit(log: Mapping[str, Any]) -> tuple[str, str]:
@@ -141,6 +191,8 @@ def _unit(log: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _head(log: Mapping[str, Any]) -> str:
+    if not log:
+        return "starting"
     done, total = _unit(log)
     counted = f"{_whole(log, done)}/{_whole(log, total)}"
     if done == "iteration":
@@ -164,8 +216,6 @@ def _whole(log: Mapping[str, Any], key: str) -> str:
 
 def _pace(first: Mapping[str, Any], log: Mapping[str, Any]) -> str:
     """How many steps of a seed, or iterations, in a second, and the time left."""
-    # Measured since the first iteration of this process: compiling, and the iterations before a
-    # resume, say nothing about the time of the remaining iterations.
     seconds = _number(log, "seconds") - _number(first, "seconds")
     done, total = _unit(log)
     work = _number(log, done) - _number(first, done)

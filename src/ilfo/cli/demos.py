@@ -92,12 +92,17 @@ class Convert(LayoutOptions):
     """For a list of episodes: maximum episode length; an episode of that length is truncated."""
     actions: bool = False
     """Keep the actions too; by default only the states are kept."""
+    expert_return: float | None = None
+    """The expert's mean return, from which scores are computed, where the recordings do not say
+    it."""
     large: bool = False
     """Read a compressed file even if it unpacks to far more than its size."""
 
     def run(self) -> None:
         check_place(self.out)
         demonstrations = self._read()
+        if self.expert_return is not None:
+            demonstrations = demonstrations.with_expert_return(self.expert_return)
         demonstrations.save(self.out)
         say(describe(demonstrations))
         lost = demonstrations.left_out_of(self.out)

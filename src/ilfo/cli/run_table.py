@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 
 from ilfo.common.printable import printable
-from ilfo.common.tally import Tally, time_left
+from ilfo.common.tally import Tally, pace, time_left
 from ilfo.experiments.engines.base import Event
 
 if TYPE_CHECKING:
@@ -72,24 +72,30 @@ class RunTable:
         self.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def _picture(self) -> Any:
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        table = Table("run", "where", "for", caption=self._progress())
+        table = Table("run", "where", "for")
         for name, (where, since) in list(self._running.items())[:ROWS]:
             table.add_row(Text(printable(name)), Text(printable(where)), _clock(since))
         more = len(self._running) - ROWS
         if more > 0:
             table.add_row(f"and {more} more", "", "")
-        return table
+        bar = ProgressBar(total=self._tally.total, completed=self._tally.finished + self._failed)
+        # Without colours the bar ends where it is filled, and only padding fills its line.
+        return Group(table, Padding(bar, 0), Text(self._progress()))
 
     def _progress(self) -> str:
         said = f"{self._tally.finished} of {self._tally.total} runs done"
         if self._failed:
             said += f", {self._failed} failed"
         over = self._tally.finished + self._failed
-        left = time_left(over, self._tally.total, time.monotonic() - self._began)
-        return f"{said}, {_clock(self._began)}, left {left}"
+        elapsed = time.monotonic() - self._began
+        left = time_left(over, self._tally.total, elapsed)
+        return f"{said}, {_clock(self._began)}, {pace(over, elapsed)}, left {left}"
 
 
 def _clock(since: float) -> str:

@@ -18,7 +18,6 @@ from ilfo.agents.seeds import one_seed
 from ilfo.cli.console import console, say
 from ilfo.cli.options import MethodName
 from ilfo.cli.recordings import LayoutOptions, absolute, stated
-from ilfo.data.statements import valid_return
 from ilfo.environments.factory import located, split_options
 from ilfo.methods.mobile import MobILE
 from ilfo.policies.host import HostPolicy
@@ -33,7 +32,7 @@ from ilfo.runs.checks import changes, warning_of
 from ilfo.runs.directory import RunDirectory, kept_on_disk
 from ilfo.runs.launch import resume, start
 from ilfo.runs.loading import load_best
-from ilfo.runs.spec import STATED, RunSpec, spec_of
+from ilfo.runs.spec import STATED, RunSpec, expert_return_of, spec_of
 from ilfo.runs.tensorboard import TensorBoard
 
 
@@ -64,6 +63,9 @@ class Train(LayoutOptions):
     part of a Dict such as achieved_goal; by default what the file says, or all."""
     clips: bool = False
     """The recordings are clips: they begin anywhere, not at a reset."""
+    expert_return: float | None = None
+    """The expert's mean return, for scores; by default what the recordings say. Training does not
+    use it."""
     seeds: int = 1
     """Number of seeds, trained in parallel."""
     first_seed: int = 0
@@ -105,6 +107,7 @@ class Train(LayoutOptions):
             every=every,
             observe=observe,
             clips=self.clips,
+            expert_return=self.expert_return,
             horizon=self.horizon,
             seeds=self.seeds,
             first_seed=self.first_seed,
@@ -144,6 +147,8 @@ class Resume:
     """New total of environment steps per seed; by default the run's own."""
     devices: int | None = None
     """Must equal the --devices of the run; one per core by default."""
+    expert_return: float | None = None
+    """The expert's mean return, where the recordings do not say it: the summary then has scores."""
     anyway: bool = False
     """Resume with other cores, devices, versions or code, too: numbers differ from those of an
     uninterrupted run, first in the last bits, and config and summary say so."""
@@ -168,6 +173,7 @@ class Resume:
                 watching,
                 self.total_timesteps,
                 self.trust_env,
+                expert_return=self.expert_return,
                 anyway=self.anyway,
             )
         show(summary, self.run_directory)
@@ -211,7 +217,9 @@ class Evaluate:
                 check_rendering(agent.factory)
             except NoPictureError as error:
                 if recording is None:
-                    raise
+                    raise NoPictureError(
+                        f"{error}; --beside-expert plots the states instead"
+                    ) from error
                 say(f"{error}; the states of both sides are plotted instead")
                 recording = recording.plotted()
         if self.model:
@@ -231,8 +239,7 @@ class Evaluate:
                 for greedy in (True, False)
             ]
             table.add_row(str(seed), *(f"{mean:.1f}" for mean in means))
-        config = RunDirectory.open(self.run_directory).config
-        expert = valid_return("expert_return", config.get("expert_return"))
+        expert = expert_return_of(RunDirectory.open(self.run_directory))
         if expert is not None:
             table.caption = f"expert {expert:.1f}"
         console.print(table)

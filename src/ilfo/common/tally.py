@@ -60,7 +60,7 @@ class Tally:
         if self.total and self.console.is_terminal and not self.console.is_dumb_terminal:
             self._bar = _bar(self.console, self.left)
             begun = f"{self.what}, {self.first}" if self.first else self.what
-            self._task = self._bar.add_task(begun, total=self.total, pace="-")
+            self._task = self._bar.add_task(begun, total=self.total, pace="-", ends=None)
             self._bar.start()
         elif self.total:
             self._print(f"0 of {self.total} {self.what}  {self.first}".rstrip() + " ...")
@@ -80,7 +80,10 @@ class Tally:
         if self._bar is not None:
             if said:
                 self._print(said.rstrip())
-            self._bar.update(self._task, advance=parts, description=self.what, pace=speed)
+            ends = elapsed * max(self.total / self.finished, 1) if self.finished else None
+            self._bar.update(
+                self._task, advance=parts, description=self.what, pace=speed, ends=ends
+            )
             return
         left = time_left(self.finished, self.total, elapsed)
         self._print(
@@ -107,18 +110,32 @@ def _bar(console: Console, left: str) -> "Progress":
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
+    from rich.table import Column
+    from rich.text import Text
 
+    class Left(ProgressColumn):
+        """Rich's own needs two finished parts; the first one says as much."""
+
+        def render(self, task: Any) -> Text:
+            ends = task.fields["ends"]
+            if ends is None:
+                return Text("-:--:--", style="progress.remaining")
+            seconds = round(max(ends - (task.elapsed or 0), 0))
+            return Text(str(timedelta(seconds=seconds)), style="progress.remaining")
+
+    whole = lambda: Column(no_wrap=True)  # in a narrow terminal the bar gives way, not the numbers
     return Progress(
-        MofNCompleteColumn(),
+        MofNCompleteColumn(table_column=whole()),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(bar_width=None),
         TextColumn("{task.fields[pace]}"),
-        TimeElapsedColumn(),
+        TimeElapsedColumn(table_column=whole()),
         TextColumn(left),
-        TimeRemainingColumn(),
+        Left(table_column=whole()),
         console=console,
+        expand=True,
     )

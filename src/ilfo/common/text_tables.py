@@ -17,11 +17,16 @@ def print_table(
     console: Console, rows: Sequence[Sequence[str]], title: str | None = None, *, wrap: bool = False
 ) -> None:
     """Print a table; the first row is the header. A wide table overflows the terminal instead of
-    being truncated; with `wrap` its cells are broken between words before it does."""
+    being truncated; with `wrap` its cells are broken between words, and then its borders left out,
+    before it does."""
     table = Table(title=title)
     sizes = [(_longest(column, wrap=wrap), _longest(column)) for column in zip(*rows, strict=True)]
     around = 3 * len(sizes) + 1  # borders, and a space on each side of a cell
-    needed = sum(least for least, _ in sizes) + around
+    words = sum(least for least, _ in sizes)
+    needed = words + around
+    if wrap and needed > console.width:
+        table = Table(title=title, box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        needed = words + len(sizes) - 1
     left = max(console.width - needed, 0)
     for name, (least, most) in zip(rows[0], sizes, strict=True):
         more = min(most - least, left)

@@ -374,6 +374,16 @@ class Demonstrations:
         """The same, with the statement that trajectories begin anywhere, not at a reset."""
         return self._stating({CLIPS: True})
 
+    def with_expert_return(self, value: float) -> "Demonstrations":
+        """The same, with the statement that this is the expert's mean return."""
+        known = self.expert_return
+        if known is not None and known != value:
+            raise ValueError(
+                f"the demonstrations say themselves that the expert's mean return is {known:g}, "
+                f"not {value:g}; leave the number out"
+            )
+        return self._stating({EXPERT_RETURN: valid_return(EXPERT_RETURN, value)})
+
     def _stating(self, statement: Mapping[str, Any]) -> "Demonstrations":
         return Demonstrations(
             self._open,

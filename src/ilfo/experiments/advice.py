@@ -1,8 +1,8 @@
 """What kind of recordings these are, and what to expect of which method.
 
 The facts are measured: rate, parts of the state, noise, episodes, where they begin. The expectation
-is a row of the sweep `conditions`, the one whose recordings are most like these. Where that row has
-not been measured, the advice says so.
+is a row of the sweep `conditions`, the one whose recordings are most like these. Where that row is
+of another task, or has not been measured, the advice says so.
 """
 
 from collections.abc import Iterator
@@ -122,28 +122,46 @@ def conditions_of(facts: Facts) -> list[str]:
 
 
 def nearest_task(agent: Agent) -> str:
-    """The task of the sweep with this environment; else Hopper where actions are a Box, Reacher
-    where they are discrete."""
+    """The task of the sweep with this environment; else, of those with actions of the same kind,
+    the one with the nearest number of state dimensions."""
+    own = own_task(agent)
+    if own is not None:
+        return own
+    if not isinstance(agent.problem.actions, BoxActions):
+        return "reacher"
+    dimensions = {task: find_task(task).load(1).dim for task in ("hopper", "walker2d")}
+    return min(dimensions, key=lambda task: abs(dimensions[task] - agent.problem.state_dim))
+
+
+def own_task(agent: Agent) -> str | None:
+    """The task of the sweep with this environment; None if there is none."""
     name = agent.factory.name.partition(",")[0]
-    for task in ON:
-        if find_task(task).environment == name:
-            return task
-    return "hopper" if isinstance(agent.problem.actions, BoxActions) else "reacher"
+    return next((task for task in ON if find_task(task).environment == name), None)
 
 
-def expectations(task: str, conditions: list[str], results: Path) -> Iterator[str]:
-    """What each method reached under such conditions, line by line."""
+def expectations(
+    task: str, conditions: list[str], results: Path, elsewhere: str | None = None
+) -> Iterator[str]:
+    """What each method reached under such conditions, line by line; `elsewhere` is the environment
+    in question where it is not that of the task."""
     for condition in conditions:
         where = task if condition in ON[task] else "hopper"
         row = condition_row(where, condition, results)
         title = f"{where}, {CONDITIONS[condition].label}"
         entries = dict(zip(LABELS.values(), zip(row[1::2], row[2::2], strict=True), strict=True))
+        other = elsewhere or (task if where != task else None)
         if all(score in (MISSING, IMPOSSIBLE) for score, _ in entries.values()):
+            nowhere = f", neither in {other} nor in {where}, the nearest task" if other else ""
             yield (
-                f"row '{title}': no results yet, so nothing measured says which method to take; "
-                f"`ilfo bench run {SWEEP} {cell_name(where, condition)}` measures the default"
+                f"row '{title}': nothing was measured{nowhere}, so no row says which method to "
+                f"take; `ilfo bench run {SWEEP} {cell_name(where, condition)}` measures the default"
             )
         else:
+            if other:
+                yield (
+                    f"nothing was measured in {other}; this is an example from another task, and "
+                    "yours may differ:"
+                )
             yield f"row '{title}' (greedy score, 1 is the expert; MMD / floor, 1 is its noise):"
             for label, (score, distance) in entries.items():
                 yield f"  {label:<22} {score}; {distance}"
@@ -151,6 +169,9 @@ def expectations(task: str, conditions: list[str], results: Path) -> Iterator[st
 
 
 NOTES = {
+    "recorded": (
+        "the built-in tasks with such recordings, but other budgets: `ilfo bench table methods`",
+    ),
     "every4": (
         "BC-O and GAIfO take neighbouring frames for one step; MobILE counts control steps",
     ),
@@ -168,6 +189,14 @@ def advice(agent: Agent, results: Path) -> list[str]:
     facts = facts_of(agent)
     conditions = conditions_of(facts)
     lines = [f"in {agent.factory.name}", *kind_of(facts), ""]
+    if not results.is_dir():
+        return [
+            *lines,
+            f"what methods reach with such recordings is not known here, because there is no "
+            f"folder {results}; run it in a clone of the repository, or name its results by "
+            "--results",
+        ]
     if len(conditions) > 1:
         lines.append("several things are special here; each row has one of them:")
-    return lines + list(expectations(nearest_task(agent), conditions, results))
+    elsewhere = agent.factory.name if own_task(agent) is None else None
+    return lines + list(expectations(nearest_task(agent), conditions, results, elsewhere))

@@ -179,6 +179,7 @@ class BCO(Agent):
         init=init,
         improve=improve,
         needs=Needs(states=True, steps=True),
+        explores=lambda agent: agent.settings.explore,
         remarks=remarks,
         metrics=(
             "mmd",

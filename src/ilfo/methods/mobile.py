@@ -331,6 +331,12 @@ def interact(agent: Agent) -> Rollout:
     return collect_rollout(agent, sharing)
 
 
+def explores(agent: Agent) -> int:
+    """Iterations in which the untrained policy acts, as `exploring` says."""
+    inference = agent.settings.for_problem(agent.problem).inference
+    return 0 if inference is None else -(-inference.explore // agent.samples_per_iteration)
+
+
 def check(agent: Agent) -> None:
     if agent.problem.feature_map is None:
         agent.settings.dynamics.check_states(next(iter(agent.demonstrations)).states)
@@ -359,6 +365,7 @@ class MobILE(Agent):
         init=init,
         improve=improve,
         discriminator="discriminator",
+        explores=explores,
         check=check,
         interact=interact,
         remarks=remarks,

@@ -1,5 +1,6 @@
 """A policy's arrays (see `portable.py`) as an ONNX model; needs the extra `onnx`."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,15 +32,12 @@ class _Graph:
 
     def network(self, x: str, arrays: Arrays, prefix: str) -> str:
         shift, scale = (self.constant(arrays[f"{prefix}{name}"]) for name in ("shift", "scale"))
-        x, layer = self.node("Div", self.node("Sub", x, shift), scale), 0
-        while True:
+        x = self.node("Div", self.node("Sub", x, shift), scale)
+        for layer, then in enumerate(arrays[f"{prefix}activations"]):
             weight, bias = (arrays[f"{prefix}{kind}_{layer}"] for kind in ("weight", "bias"))
             x = self.node("Gemm", x, self.constant(weight), self.constant(bias))
-            layer += 1
-            squashed = f"{prefix}squashed" in arrays
-            if f"{prefix}weight_{layer}" not in arrays:
-                return self.node("Tanh", x) if squashed else x
-            x = self.node("Relu" if squashed else "Tanh", x)
+            x = self.node(("Identity", "Tanh", "Relu")[then], x)
+        return x
 
 
 def to_onnx(arrays: Arrays) -> bytes:
@@ -51,29 +49,25 @@ def to_onnx(arrays: Arrays) -> bytes:
     if "latent_shift" in arrays:
         logits = graph.network(x, arrays, "latent_")
         best = graph.node("ArgMax", logits, axis=1, keepdims=0)
-        last = max(int(n.rpartition("_")[2]) for n in arrays if n.startswith("latent_bias_"))
+        last = len(arrays["latent_activations"]) - 1
         count = len(arrays[f"latent_bias_{last}"])
         ends = graph.constant([0.0, 1.0])
         chosen = graph.node("OneHot", best, graph.constant(count, np.int64), ends, axis=1)
         x = graph.node("Concat", x, chosen, axis=1)
     out = graph.network(x, arrays, "")
-    if "counts" in arrays:
+    if "splits" in arrays:
         _to_entries(graph, out, arrays)
-        return _model(graph, shape, arrays["shape"].tolist(), arrays["like"].dtype)
-    if "start" in arrays:
-        best = graph.node("ArgMax", out, axis=1, keepdims=0)
-        graph.node("Add", best, graph.constant(arrays["start"], np.int64), name="action")
-        return _model(graph, shape, [], np.dtype(np.int64))
-    _to_units(graph, out, arrays)
+    else:
+        _to_units(graph, out, arrays)
     return _model(graph, shape, arrays["shape"].tolist(), arrays["like"].dtype)
 
 
 def _to_entries(graph: _Graph, out: str, arrays: Arrays) -> None:
     """The number of the largest logit of each entry."""
-    ends = np.cumsum(arrays["counts"])
+    places = [0, *arrays["splits"], np.iinfo(np.int64).max]  # an end beyond the end is the end
     axis = graph.constant([1], np.int64)
     numbers = []
-    for first, end in zip(ends - arrays["counts"], ends, strict=True):
+    for first, end in itertools.pairwise(places):
         bounds = (graph.constant([place], np.int64) for place in (first, end))
         entry = graph.node("Slice", out, *bounds, axis)
         numbers.append(graph.node("ArgMax", entry, axis=1, keepdims=1))

@@ -5,18 +5,19 @@ The arrays, which `reader.py` acts with:
 
     observation_shape                      as the environment has it
     shift, scale                           of the flattened observation: x = (s - shift)/scale
-    weight_0, bias_0, weight_1, ...        x @ weight + bias, with tanh between the layers
-    squashed                               only there if relu is between the layers and tanh after
-                                           the last one
-    low, high, shape, like                 of Box actions: from [-1, 1] to the environment's units;
-                                           `like` has their dtype
-    start                                  of discrete actions: the number of the first one
-    counts, start, shape, like             of vectors of discrete actions: how many each entry has
+    weight_0, bias_0, weight_1, ...        of each layer: x @ weight + bias
+    activations                            what follows each layer: 0 nothing, 1 tanh, 2 relu
+    shape, like                            of an action; `like` has its dtype
+    low, high                              of Box actions: from [-1, 1] to the environment's units
+    splits, start                          of discrete actions: where the outputs of the second and
+                                           of further entries begin, and the number of the first
+                                           action of each entry
     latent_shift, latent_weight_0, ...     of a policy in two stages: the first network
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
 from ilfo.policies.onnx_graph import Arrays, to_onnx
 from ilfo.policies.squashed import SquashedMLP
 from ilfo.storage.atomic import atomic, require_new
+
+NOTHING, TANH, RELU = 0, 1, 2
+"""What follows a layer."""
 
 
 def to_arrays(
@@ -56,26 +60,34 @@ def _network(policy: AbstractPolicy) -> dict[str, np.ndarray]:
         for kind in ("weight", "bias")
     }
     arrays = {name: np.asarray(value) for name, value in (scales | layers).items()}
-    return _only_mean(arrays) if isinstance(policy, SquashedMLP) else arrays
+    last = len(policy.network.layers) - 1
+    if isinstance(policy, SquashedMLP):
+        return _only_mean(arrays, last) | {"activations": np.array([RELU] * last + [TANH])}
+    return arrays | {"activations": np.array([TANH] * last + [NOTHING])}
 
 
-def _only_mean(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _only_mean(arrays: dict[str, np.ndarray], last: int) -> dict[str, np.ndarray]:
     """Without the outputs for the standard deviation, which greedy actions do not need."""
-    last = sum(name.startswith("bias_") for name in arrays) - 1
     half = {f"{kind}_{last}": arrays[f"{kind}_{last}"] for kind in ("weight", "bias")}
-    half = {name: np.split(value, 2, axis=-1)[0].copy() for name, value in half.items()}
-    return arrays | half | {"squashed": np.ones((), bool)}
+    return arrays | {name: np.split(value, 2, axis=-1)[0].copy() for name, value in half.items()}
 
 
 def _units(actions: ActionSpace) -> dict[str, np.ndarray]:
     if isinstance(actions, DiscreteActions):
-        return {"start": np.asarray(actions.start, np.int64)}
+        return _entries([actions.count], [actions.start]) | _form((), np.int64)
     assert isinstance(actions, BoxActions | MultiDiscreteActions)
-    form = {"shape": np.asarray(actions.shape, np.int64), "like": np.zeros((), actions.dtype)}
+    form = _form(actions.shape, actions.dtype)
     if isinstance(actions, MultiDiscreteActions):
-        counts, start = np.asarray(actions.counts, np.int64), np.asarray(actions.start, np.int64)
-        return {"counts": counts, "start": start} | form
+        return _entries(actions.counts, actions.start) | form
     return {"low": np.asarray(actions.low), "high": np.asarray(actions.high)} | form
+
+
+def _form(shape: Sequence[int], dtype: Any) -> dict[str, np.ndarray]:
+    return {"shape": np.asarray(shape, np.int64), "like": np.zeros((), dtype)}
+
+
+def _entries(counts: Sequence[int], start: Sequence[int]) -> dict[str, np.ndarray]:
+    return {"splits": np.cumsum(counts)[:-1], "start": np.asarray(start, np.int64)}
 
 
 # Files -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ class Policy(torch.nn.Module):
     observation_shape: torch.Tensor
     shift: torch.Tensor
     start: torch.Tensor
-    counts: torch.Tensor
+    splits: torch.Tensor
     low: torch.Tensor
     high: torch.Tensor
     shape: torch.Tensor
@@ -33,30 +33,24 @@ class Policy(torch.nn.Module):
             return self(observations[None])[0]
         if given[1:] != shape:
             raise ValueError(f"an observation of shape {given}, not {shape} or a batch of it")
-        x = observations.to(self.shift.dtype).reshape(-1, math.prod(shape))
+        x = observations.to(self.shift.dtype).reshape(given[0], math.prod(shape))
         if hasattr(self, "latent_shift"):
             latent = self._network(x, "latent_")
             chosen = torch.nn.functional.one_hot(latent.argmax(1), latent.shape[1])
             x = torch.cat([x, chosen.to(x.dtype)], 1)
         out = self._network(x, "")
-        if hasattr(self, "counts"):
-            entries = torch.split(out, self.counts.tolist(), 1)
+        if hasattr(self, "splits"):
+            entries = torch.tensor_split(out, self.splits.tolist(), 1)
             numbers = torch.stack([entry.argmax(1) for entry in entries], 1) + self.start
-            return numbers.reshape(-1, *self.shape.tolist()).to(self.like.dtype)
-        if hasattr(self, "start"):
-            return out.argmax(1) + self.start
+            return numbers.reshape(len(x), *self.shape.tolist()).to(self.like.dtype)
         share = (out.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
         whole = not self.like.is_floating_point()
         actions = torch.clamp(self.low + (share.round() if whole else share), self.low, self.high)
-        return actions.reshape(-1, *self.shape.tolist()).to(self.like.dtype)
+        return actions.reshape(len(x), *self.shape.tolist()).to(self.like.dtype)
 
     def _network(self, x, prefix):
-        x, layer = (x - getattr(self, f"{prefix}shift")) / getattr(self, f"{prefix}scale"), 0
-        while True:
-            weight = getattr(self, f"{prefix}weight_{layer}")
-            x = x @ weight + getattr(self, f"{prefix}bias_{layer}")
-            layer += 1
-            squashed = hasattr(self, f"{prefix}squashed")
-            if not hasattr(self, f"{prefix}weight_{layer}"):
-                return torch.tanh(x) if squashed else x
-            x = torch.relu(x) if squashed else torch.tanh(x)
+        x = (x - getattr(self, f"{prefix}shift")) / getattr(self, f"{prefix}scale")
+        for layer, then in enumerate(getattr(self, f"{prefix}activations").tolist()):
+            weight, bias = (getattr(self, f"{prefix}{kind}_{layer}") for kind in ("weight", "bias"))
+            x = (torch.nn.Identity(), torch.tanh, torch.relu)[then](x @ weight + bias)
+        return x

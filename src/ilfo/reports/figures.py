@@ -32,10 +32,14 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
     axes = figure.subplots(len(environments), 2, squeeze=False)
     for (left, right), environment in zip(axes, environments, strict=True):
         here = [group for group in groups if group.environment == environment]
+        steps = any(map(_takes_steps, here))
         for place, group in enumerate(here):
-            label = textwrap.fill(group.label, LABEL)
-            _band(left, group.curves("greedy_return"), f"C{place % 10}", label)
-            _band(right, group.curves("mmd"), f"C{place % 10}", label)
+            label, colour = textwrap.fill(group.label, LABEL), f"C{place % 10}"
+            if steps and not _takes_steps(group):
+                _level(left, group, colour, f"{label} (takes no steps)")
+                continue
+            _band(left, group.curves("greedy_return"), colour, label)
+            _band(right, group.curves("mmd"), colour, label)
         level = here[0].runs[0].expert_return
         if level is not None:
             left.axhline(level, color="black", linestyle="--", linewidth=1, label="expert")
@@ -44,7 +48,7 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
         left.set(title=environment, ylabel="greedy return")
         right.set(title=environment, ylabel="MMD to the demonstrations", ylim=(0, None))
         for axis in (left, right):
-            axis.set(xlabel="environment steps")
+            axis.set(xlabel="environment steps" if steps else "iterations")
             if axis.has_data():
                 axis.legend(fontsize="small").set_in_layout(False)  # however long its texts are
             else:
@@ -118,6 +122,20 @@ def save_figure(figure: Any, path: Path) -> None:
     """Write a figure to a file, in the format of its suffix."""
     with atomic(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=120)
+
+
+def _takes_steps(group: Group) -> bool:
+    """Whether its method acts in the environment to learn."""
+    return any(run.online_samples for run in group.runs)
+
+
+def _level(axis: Any, group: Group, colour: str, label: str) -> None:
+    """The return of the chosen policies, or the last one before a run has ended, where its curve
+    has no place on the axis."""
+    last = [curve[-1, 1] for curve in group.curves("greedy_return") if len(curve)]
+    if returns := group.finals("greedy_return") or last:
+        level = float(np.mean(returns))
+        axis.axhline(level, color=colour, linestyle="-.", linewidth=1, label=label)
 
 
 def _band(axis: Any, curves: Sequence[np.ndarray], colour: str, label: str, style="-") -> None:

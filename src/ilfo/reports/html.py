@@ -14,11 +14,13 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem;
 table { border-collapse: collapse; font-size: .9rem; overflow-wrap: normal; }
 th, td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid #e5e5e5;
          white-space: nowrap; }
+.facts { overflow-wrap: anywhere; }
 .facts td { white-space: normal; text-align: left; }
 th:first-child, td:first-child { text-align: left; }
 img { max-width: 100%; height: auto; display: block; margin: .5rem 0; }
 .plot img { min-width: min(40rem, 100%); }
-@media (max-width: 40rem) { .plot img { max-width: none; width: 36rem; } }
+@media (max-width: 40rem) { .plot img { max-width: none; width: 36rem; }
+  .wide th { white-space: normal; } }
 figcaption, .note { color: #555; font-size: .9rem; } figure { margin: 1rem 0; }
 pre { background: #f5f5f5; padding: .6rem; font-size: .85rem; white-space: pre-wrap; }
 summary { cursor: pointer; }

@@ -60,8 +60,8 @@ def result_table(summary: Mapping[str, Any]) -> ResultTable:
 def _caption(summary: Mapping[str, Any]) -> str:
     expert = summary["expert_return"]
     scale = (
-        "no scores, because the recordings do not say the expert's return (a column `reward`, or "
-        "`expert_return` in the metadata)"
+        "no scores, because the recordings do not say the expert's return; `ilfo resume RUN "
+        "--expert-return NUMBER` adds it"
         if expert is None
         else f"score 1 is the expert's return of {expert:.1f}"
     )

@@ -125,11 +125,15 @@ def _members(record: RunRecord) -> list[tuple[RunRecord, int]]:
 def _curves(record: RunRecord) -> Iterator[str]:
     yield html.heading("Learning curves", 3)
     group = Group(record.spec.method, record.environment, tuple(_members(record)))
+    what = (
+        "True return, which training does not see, and distance to the demonstrations, against "
+        "environment steps"
+        if record.online_samples
+        else "True return against iterations"
+    )
     yield html.svg(
         as_svg(lambda: comparison_figure([group])),
-        "True return, which training does not see, and distance to the demonstrations, against "
-        "environment steps: mean over seeds, with its 95 % interval, or the range of fewer than "
-        "three.",
+        f"{what}: mean over seeds, with its 95 % interval, or the range of fewer than three.",
     )
 
 

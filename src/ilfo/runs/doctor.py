@@ -22,6 +22,10 @@ NEAR_UNTRAINED = 0.8
 """A distance above this share of the untrained policy's is hardly progress."""
 BEHIND = 2.0
 """A seed whose distance is this multiple of the others' has stayed behind."""
+SHORT = 0.2
+"""Policy steps whose KL is below this share of its bound hardly move the policy."""
+FEW = 0.3
+"""Below this share of accepted policy steps, most were in vain."""
 COLLAPSED = 0.05
 """A policy that varies less than this share of what it did at first hardly explores."""
 
@@ -235,16 +239,45 @@ def _causes(case: Case, *, above: bool) -> Iterator[str]:
     if above and (trust := _late(case.column("trust"))) < 0.2:
         yield (
             f"inferred actions explain little of the demonstrated steps (trust {trust:.2f}): the "
-            "agent has not been where the expert was, or the recordings are at another rate "
-            "(--every, --rate)"
+            f"agent has not been where the expert was (try {case.advice(remedies.SEE_MORE)}), or "
+            "the recordings are at another rate (--every, --rate)"
         )
-    if (accepted := _late(case.column("accepted"))) < 0.3:
+    if above and (confidence := _late(case.column("confidence"))) < 0.5:
+        yield (
+            f"the actions inferred for the demonstrated steps are uncertain (confidence "
+            f"{confidence:.2f}); try {case.advice(remedies.SEE_MORE)}"
+        )
+    if (accepted := _late(case.column("accepted"))) < FEW:
         yield (
             f"only {accepted:.0%} of the policy steps were accepted; try "
             f"{case.advice(remedies.SURER_STEPS)}"
         )
+    elif above:
+        yield from _short_steps(case)
     if above:
         yield from _collapse(case)
+
+
+def _short_steps(case: Case) -> Iterator[str]:
+    """TRPO shortens steps in proportion to `reach`; where that is not small, longer steps would not
+    have improved its objective, of which the pull is a part."""
+    bound = case.settings["planner"]["kl"] if remedies.has(case.settings, "planner.kl") else 0.0
+    kl, reach = _late(case.column("kl")), _late(case.column("reach"))
+    if not kl < SHORT * bound:
+        return
+    said = f"policy steps are far shorter than allowed (KL {kl:.2g}, planner.kl {bound:g})"
+    if reach < SHORT:
+        imagined, mmd = _late(case.column("imagined_mmd")), _late(case.column("mmd"))
+        yield (
+            f"{said}, because little of the imagined distance counts as more than noise (reach "
+            f"{reach:.2g}, imagined distance {imagined:.3g}, real {mmd:.3g}); try "
+            f"{case.advice(remedies.BEYOND_NOISE)}"
+        )
+    else:
+        yield (
+            f"{said}, because longer ones gain nothing in the model; try "
+            f"{case.advice(remedies.FREER_STEPS)}"
+        )
 
 
 def _collapse(case: Case) -> Iterator[str]:

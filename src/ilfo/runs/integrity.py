@@ -3,7 +3,8 @@
 The checkpoint is written last and carries them: of the configuration, and of the rows that were
 written before it. So whenever a run is killed, its files fit. Rows after those of the checkpoint
 are not covered; resuming deletes them. Neither is what may change: the budget, the conditions under
-which the run is computed, and the place of the demonstrations, which have a checksum of their own.
+which the run is computed, the place of the demonstrations, which have a checksum of their own, and
+the expert's return, with which scores are computed.
 """
 
 import hashlib
@@ -44,7 +45,8 @@ def config_sum(config: Mapping[str, Any]) -> str:
     config = {name: value for name, value in config.items() if name not in CONDITIONS}
     spec = config.get("spec")
     if isinstance(spec, Mapping):
-        config = dict(config) | {"spec": dict(spec) | {"total_timesteps": None, "demos": None}}
+        kept = {name: value for name, value in spec.items() if name != "expert_return"}
+        config = dict(config) | {"spec": kept | {"total_timesteps": None, "demos": None}}
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 

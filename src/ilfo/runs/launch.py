@@ -70,12 +70,14 @@ def resume(
     total_timesteps: int | None = None,
     trust_env: str | None = None,
     *,
+    expert_return: float | None = None,
     anyway: bool = False,
 ) -> dict[str, Any]:
     """Continue a run from its last checkpoint, with the same result as if it had never stopped.
 
     `total_timesteps` replaces the budget of the run, in environment steps per seed. `trust_env` is
-    the module that the run's environment may import. With `anyway` the machine, versions and code
+    the module that the run's environment may import. `expert_return` is the expert's mean return,
+    for scores, where the demonstrations do not say it. With `anyway` the machine, versions and code
     may be others; config and summary then say so, because the result has other bits.
     """
     with RunDirectory.open(path, write=True) as run:
@@ -86,6 +88,8 @@ def resume(
         evaluate_every(run)  # before any work
         if total_timesteps is not None:
             spec = replace(spec, total_timesteps=total_timesteps)
+        if expert_return is not None:
+            spec = replace(spec, expert_return=expert_return)
         agent = spec.agent()
         agent.check_budget(spec.budget)
         check_agent(run, agent)

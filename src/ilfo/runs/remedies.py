@@ -30,11 +30,25 @@ SURER_STEPS = {
     "imagined_streams": "more imagined trajectories (imagined_streams)",
     "streams": "more streams",
 }
+BEYOND_NOISE = {
+    "imagined_streams": "more imagined trajectories (imagined_streams)",
+    "floor": "steps that heed no noise (floor=false)",
+}
+FREER_STEPS = {
+    "inference.pull": "a weaker pull towards inferred actions (inference.pull)",
+    "imagined_streams": "more imagined trajectories (imagined_streams)",
+    "streams": "more streams",
+}
 EXPLORE_LONGER = {
     "planner.kl": "a smaller planner.kl",
     "planner.clip": "a smaller planner.clip",
     "learner.target_entropy": "a larger learner.target_entropy",
     "policy.log_std_min": "a larger policy.log_std_min",
+}
+SEE_MORE = {
+    "inference.explore": "a longer exploration (inference.explore)",
+    "explore": "a longer exploration (explore)",
+    "streams": "more streams",
 }
 ACT_SOONER = {
     "inference.explore": "let the untrained policy act for fewer steps (inference.explore)",

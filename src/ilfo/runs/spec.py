@@ -11,6 +11,7 @@ from ilfo.agents.settings import changed
 from ilfo.common.parsing import plain_value
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.npz import PartlyWithoutActions
+from ilfo.data.statements import valid_return
 from ilfo.environments.factory import with_options
 from ilfo.environments.tasks import find_task
 from ilfo.methods import METHODS
@@ -76,6 +77,8 @@ class RunSpec:
     """How the trajectories of a table or of .npy files ended, or the column that says it."""
     episode: str | None = None
     """Column of a table that tells episodes apart; None for `episode`, or for one episode."""
+    expert_return: float | None = None
+    """The expert's mean return, from which scores are computed; None for what `demos` says."""
 
     def __post_init__(self):
         if self.method not in METHODS:
@@ -90,6 +93,12 @@ class RunSpec:
         named = self.states or self.episode is not None or self.terminal is not None
         if named and self.demos is None:
             raise ValueError("--states, --terminal and --episode are about --demos; leave them out")
+        valid_return("expert_return", self.expert_return)
+        if self.expert_return is not None and self.demos is None:
+            raise ValueError(
+                "the demonstrations of a task say the expert's return themselves; use "
+                "--expert-return with --demos"
+            )
         acts = METHODS[self.method].method.needs.environment
         if acts and self.task is None and self.total_timesteps is None:
             raise ValueError("no number of environment steps is given; use --total-timesteps")
@@ -125,6 +134,8 @@ class RunSpec:
             loaded = loaded.holding(self.observe)
         if self.clips:
             loaded = loaded.as_clips()
+        if self.expert_return is not None:
+            loaded = loaded.with_expert_return(self.expert_return)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
 
     def _load(self, demos: str, *, states_only: bool) -> Demonstrations:
@@ -205,6 +216,17 @@ def spec_of(run: RunDirectory) -> RunSpec:
             f"{run.path / 'config.json'} does not say what was trained ({error}); it is not a "
             "training run, or was made by another version of ilfo"
         ) from error
+
+
+def expert_return_of(run: RunDirectory) -> float | None:
+    """The expert's mean return: as it was stated, or else as the demonstrations say it."""
+    stated = spec_of(run).expert_return
+    if stated is not None:
+        return stated
+    try:
+        return valid_return("expert_return", run.config.get("expert_return"))
+    except ValueError as error:
+        raise RunError(f"{run.path / 'config.json'}: {error}; restore it") from error
 
 
 def to_json(spec: RunSpec) -> dict[str, Any]:
