@@ -68,6 +68,14 @@ def test_a_row_that_leaves_a_constant_dimension_is_not_beyond_all_others(value):
     np.testing.assert_allclose(fitted(x)[:, 1], 0, atol=1e-3)
 
 
+def test_a_single_dimension_that_only_rounding_moves_has_the_floor_of_its_size():
+    way = np.linspace(0, 1.1, 12, dtype=np.float32)[:, None]
+    steps = np.diff(way, axis=0)
+    assert 0 < steps.std() < 1e-6
+    fitted = Normaliser.fit(steps, jnp.ones(11))
+    np.testing.assert_allclose(fitted.scale, 1e-3 * 0.1, rtol=1e-3)
+
+
 def test_a_nearly_constant_dimension_gets_the_floor_of_its_own_size():
     x = rows()
     x[:, 1] = 7.0 + 1e-3 * x[:, 0]

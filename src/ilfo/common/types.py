@@ -165,7 +165,7 @@ class Normaliser(eqx.Module):
         mean, std, size = _moments(x, weight)
         largest = std.max()
         constant = std <= jnp.maximum(NEGLIGIBLE * largest, ROUNDING * size)
-        typical = jnp.nanmedian(jnp.where(constant, jnp.nan, std))
+        typical = jnp.nan_to_num(jnp.nanmedian(jnp.where(constant, jnp.nan, std)))
         scale = jnp.maximum(std, floor * size)
         scale = jnp.where(constant, jnp.maximum(scale, typical), scale)
         scale = jnp.where(largest > 0, scale, 1.0)

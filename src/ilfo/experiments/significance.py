@@ -177,6 +177,6 @@ def _random_returns(spec: RunSpec, count: int) -> tuple[float, ...]:
 
 @functools.cache
 def _played(environment: str, horizon: int | None, count: int) -> tuple[float, ...]:
-    """`count` mean returns of uniformly random actions, each over EPISODES episodes."""
+    """`count` mean returns of uniformly random actions, each over RANDOM_EPISODES episodes."""
     env = factory(environment, horizon).make()
-    return tuple(random_return(env, episodes=EPISODES, seed=seed) for seed in range(count))
+    return tuple(random_return(env, episodes=RANDOM_EPISODES, seed=seed) for seed in range(count))

@@ -142,25 +142,19 @@ def improve(
     )
 
     ending = settings.classifier.ending_reward(classifier)
-    discount = settings.learner.discount
-
-    def reward(steps: Transition) -> Float[Array, " n"]:
-        """That of the step, and of all time after it where it ended the episode."""
-        after = discount / (1 - discount) * ending
-        now = settings.classifier.reward(classifier, inputs(steps))
-        return now + jnp.where(steps.terminal, after, 0.0)
-
-    learner = state.learner
-    if problem.feature_map is not None:  # no demonstration shows states: the first rollout does
-        scale = Normaliser.fit(new.state, jnp.ones(count))
-        scaled = eqx.tree_at(lambda learner: learner.policy.normaliser, learner, scale)
-        learner = where(state.iteration == 0, scaled, learner)
+    # in all the time after a step that ended its episode
+    after = settings.learner.discount / (1 - settings.learner.discount) * ending
+    now = lambda steps: settings.classifier.reward(classifier, inputs(steps))
     learner, learner_log = settings.learner.updates(
-        learner, replay, max(round(settings.updates * count), 1), reward, key=keys["learner"]
+        adapt_scales(problem, state, new),
+        replay,
+        max(round(settings.updates * count), 1),
+        lambda steps: now(steps) + jnp.where(steps.terminal, after, 0.0),
+        key=keys["learner"],
     )
     log = {
         "mmd": mmd,
-        "reward": settings.classifier.reward(classifier, inputs(new)).mean(),
+        "reward": now(new).mean(),
         "ending_reward": ending,
         "finite_discriminator": all_finite(classifier),
         "finite_planner": all_finite(learner),
@@ -177,6 +171,15 @@ def improve(
         keys["next"],
         state.iteration + 1,
     ), log | classifier_log | learner_log
+
+
+def adapt_scales(problem: Problem, state: DACfOState, new: Transition) -> SACState:
+    """If the demonstrations hold features, the first rollout sets the scales of the networks."""
+    if problem.feature_map is None:
+        return state.learner
+    scale = Normaliser.fit(new.state, jnp.ones(new.terminal.shape[0]))
+    scaled = eqx.tree_at(lambda learner: learner.policy.normaliser, state.learner, scale)
+    return where(state.iteration == 0, scaled, state.learner)
 
 
 def _with_time(time: Ring, rollout: Rollout) -> Ring:
