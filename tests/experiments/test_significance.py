@@ -61,6 +61,7 @@ def test_the_table_compares_with_random_actions(tmp_path):
 def test_policies_of_other_rules_have_their_own_rows(tmp_path):
     cell = Cell("some", RunSpec(task="cartpole", seeds=3))
     other = {"rule": "held-out-likelihood", "greedy_score": 0.5, "stochastic_score": 0.25}
+    other |= {"greedy_return": 225.0, "stochastic_return": 112.5}
     written(tmp_path, cell, [450.0] * 3, alternatives=[other])
     _, mine, second, expert, chance = sweep_rows("sweep", (cell,), tmp_path)
     assert mine[:3] == ("some", "3", "1.00 [1.00, 1.00]")
