@@ -1,6 +1,7 @@
 """`ilfo sweep` as it is typed, on tiny runs: run, continued, compared; and its mistakes."""
 
 import json
+import zipfile
 
 import pytest
 
@@ -31,8 +32,13 @@ def file(tmp_path, cache_home, monkeypatch):
 
 def test_a_sweep_is_run_continued_and_compared(file, tmp_path, capsys):
     out = tmp_path / "out"
-    command = ["sweep", str(file), "--out", str(out), "--jobs", "1"]
+    store = ["--store", f"file://{tmp_path}/store"]
+    command = ["sweep", str(file), "--out", str(out), "--jobs", "1", *store]
     main(command)
+    copies = sorted(path.name for path in (tmp_path / "store").iterdir())
+    assert copies == ["bc-0.zip", "bc-1.zip"]
+    with zipfile.ZipFile(tmp_path / "store" / "bc-1.zip") as copy:
+        assert copy.read("summary.json") == (out / "bc-1" / "summary.json").read_bytes()
     said = capsys.readouterr().out
     assert "bc-0 starts on " in said
     assert "2 of 2 runs" in said
@@ -61,6 +67,7 @@ def test_a_sweep_is_run_continued_and_compared(file, tmp_path, capsys):
     ("options", "message"),
     [
         (["--out", "s3://bucket/runs"], "--out is s3:/bucket/runs, a URL"),
+        (["--store", "bucket"], "--store is bucket, which cannot be opened: expected a URL"),
         (["--cpus-per-run", "0"], "--cpus-per-run is 0, but must be at least 1"),
         (["--cpus-per-run", "9999"], "--cpus-per-run is 9999, but this machine has"),
         (["--retries", "-1"], "--retries is -1"),

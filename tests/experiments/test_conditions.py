@@ -1,7 +1,5 @@
 """The sweep over recordings and bodies: its cells, its table, its picture."""
 
-import json
-
 import pytest
 
 from ilfo.agents.registry import FUNCTIONS
@@ -24,6 +22,7 @@ from ilfo.experiments.sweeps.conditions import (
     recordings,
 )
 from ilfo.storage import config
+from tests.helpers.results import as_result
 
 
 def test_every_condition_has_every_method_that_can():
@@ -76,7 +75,7 @@ def write(results, name, scores, mmd, floor):
             "curve": [{"mmd": 9.0, "mmd_floor": floor}] * 15 + [row] * 5,
             "result": {"greedy_score": score},
         }
-        path.write_text(json.dumps(record))
+        path.write_text(as_result(record))
 
 
 def test_a_row_has_scores_and_distances(tmp_path):

@@ -1,13 +1,12 @@
 """What the parts did late in the runs: means over known rows."""
 
-import json
-
 from ilfo.agents.registry import FUNCTIONS
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.diagnostics import COLUMNS, part_rows
 from ilfo.experiments.runner import result_files
 from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
+from tests.helpers.results import as_result
 
 
 def written(folder, cell, rows_of_seeds):
@@ -15,7 +14,7 @@ def written(folder, cell, rows_of_seeds):
         settings = to_dict(cell.spec.settings(), FUNCTIONS)
         summary = {"online_samples": 80, "demonstrations": {"trajectories": 10}}
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"settings": settings, "summary": summary, "curve": rows}))
+        path.write_text(as_result({"settings": settings, "summary": summary, "curve": rows}))
 
 
 def test_the_last_quarter_of_every_seed_counts(tmp_path):

@@ -11,6 +11,7 @@ from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.runner import result_files
 from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
+from tests.helpers.results import as_result
 
 
 def written(folder, cell, heights, **more):
@@ -30,7 +31,7 @@ def written(folder, cell, heights, **more):
         summary |= {"online_samples": 10 * len(rows), "demonstrations": {"trajectories": 10}}
         path.parent.mkdir(exist_ok=True)
         result = {"settings": settings, "summary": summary, "curve": rows}
-        path.write_text(json.dumps(result | more))
+        path.write_text(as_result(result | more))
 
 
 def test_the_first_point_that_is_high_enough_counts(tmp_path):

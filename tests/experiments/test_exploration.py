@@ -1,7 +1,5 @@
 """The exploration suite: its cells, its tests with Holm's correction, its picture."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from ilfo.experiments.exploration import draw_visits, exploration_rows
 from ilfo.experiments.runner import find_sweep, result_file
 from ilfo.experiments.significance import holm
 from ilfo.experiments.sweeps.exploration import FAMILIES, PROBLEMS
+from tests.helpers.results import as_result
 
 CELLS = {cell.name: cell for cell in find_sweep("exploration")}
 
@@ -27,7 +26,7 @@ def write(results, name, height, seeds=6, visits=None):
         } | ({} if visits is None else {"visits": visits})
         path = result_file(results, "exploration", cell, seed)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record))
+        path.write_text(as_result(record))
 
 
 def test_holm_is_the_textbook_example():

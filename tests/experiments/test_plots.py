@@ -1,7 +1,5 @@
 """Pictures of sweeps, and the numbers they are drawn from."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.results import area, best_by_reward, read_results, score_curve
 from ilfo.experiments.runner import result_file
 from ilfo.runs.spec import RunSpec
+from tests.helpers.results import as_result
 
 CELL = Cell("cartpole-odd", RunSpec(task="cartpole", seeds=2))
 
@@ -33,7 +32,7 @@ def results(tmp_path):
     for seed, returns in enumerate(([0.0, 50.0, 100.0], [20.0, None, 60.0])):
         path = result_file(tmp_path / "results", "sweep", CELL, seed)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result(returns)))
+        path.write_text(as_result(result(returns)))
     return tmp_path / "results"
 
 
@@ -81,7 +80,7 @@ def test_a_method_without_samples_is_a_flat_line(results, drawn_figures, tmp_pat
     offline = Cell("cartpole-flat", RunSpec(task="cartpole", seeds=2))
     for seed, returns in enumerate(([90.0, 50.0], [70.0, 30.0])):
         path = result_file(results, "sweep", offline, seed)
-        path.write_text(json.dumps(result(returns, step=0)))
+        path.write_text(as_result(result(returns, step=0)))
     draw_sweep("sweep", [CELL, offline], results, tmp_path / "out")
     assert len(drawn_figures) == 4
     for figure, height in zip(drawn_figures, (0.4, 0.8), strict=False):

@@ -1,7 +1,6 @@
 """The paper's figures and tables, from made-up results of a few points each."""
 
 import csv
-import json
 
 import pytest
 
@@ -16,6 +15,7 @@ from ilfo.experiments.reproduction.published import TABLE_1
 from ilfo.experiments.reproduction.writing import write_exhibit
 from ilfo.experiments.runner import result_file
 from ilfo.methods.presets import find_settings
+from tests.helpers.results import as_result
 
 SEEDS = 4
 
@@ -48,7 +48,7 @@ def write_result(results, series, seed, height, *, folder=None):
     }
     path = result_file(folder or results, series.sweep, cell, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))
+    path.write_text(as_result(record))
 
 
 def fill(results, exhibit, heights=level):

@@ -39,9 +39,17 @@ def test_a_damaged_file_is_named(text, tmp_path, capsys):
     assert f"{path} is not" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("change", [{"curve": [5]}, {"curve": {}}, {"summary": 5}])
-def test_a_part_that_is_missing_is_named(change, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"curve": [5]}, "iteration in row 0 of curve"),
+        ({"curve": [{"iteration": 1}]}, "online_samples in row 0 of curve"),
+        ({"curve": {}}, "curve"),
+        ({"summary": 5}, "summary.env"),
+        ({"result": {"greedy_return": 10**400}}, "result"),
+    ],
+)
+def test_a_part_that_is_missing_is_named(change, name, tmp_path):
     path = write(tmp_path, json.dumps(example() | change))
-    (name,) = change
-    with pytest.raises(ValueError, match=f"{path.name} is not the result of a seed: {name}"):
+    with pytest.raises(ValueError, match=f"{path.name} is not the result of a seed: {name} is"):
         read_results(tmp_path, "tasks", CELL)

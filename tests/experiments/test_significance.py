@@ -1,7 +1,5 @@
 """The permutation test on groups whose p is known, and its table."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -18,6 +16,7 @@ from ilfo.experiments.significance import (
 from ilfo.experiments.sweeps.methods import CELLS, CONTINUOUS
 from ilfo.runs.spec import RunSpec
 from ilfo.storage.config import to_dict
+from tests.helpers.results import as_result
 
 
 def test_groups_that_do_not_overlap_have_the_smallest_p():
@@ -45,7 +44,7 @@ def written(folder, cell, returns, *, curve=(), **more):
         path.parent.mkdir(exist_ok=True)
         result = {"result": scores | more, "summary": summary, "curve": curve}
         settings = to_dict(cell.spec.settings(), FUNCTIONS)
-        path.write_text(json.dumps(result | {"settings": settings}))
+        path.write_text(as_result(result | {"settings": settings}))
 
 
 def test_the_table_compares_with_random_actions(tmp_path):
@@ -62,6 +61,7 @@ def test_the_table_compares_with_random_actions(tmp_path):
 def test_policies_of_other_rules_have_their_own_rows(tmp_path):
     cell = Cell("some", RunSpec(task="cartpole", seeds=3))
     other = {"rule": "held-out-likelihood", "greedy_score": 0.5, "stochastic_score": 0.25}
+    other |= {"greedy_return": 225.0, "stochastic_return": 112.5}
     written(tmp_path, cell, [450.0] * 3, alternatives=[other])
     _, mine, second, expert, chance = sweep_rows("sweep", (cell,), tmp_path)
     assert mine[:3] == ("some", "3", "1.00 [1.00, 1.00]")

@@ -81,7 +81,11 @@ def prepare_expert(agent: "Agent") -> Expert:
     if name is not None:
         spec, states = getattr(agent.settings, name), getattr(agent.state, name)
         means = mean_features(agent.demonstrations, spec, states, problem.frames)
-        own_distance = lambda fitted: spec.floor(fitted, agent.survey.steps, problem.frames)
-        floor = compiled(eqx.filter_vmap(own_distance), states)(states)
+        # the sample is an argument: as a constant of compiled code it would be in memory many times
+        own_distance = lambda states, sample: eqx.filter_vmap(
+            lambda fitted: spec.floor(fitted, sample, problem.frames)
+        )(states)
+        args = (states, agent.survey.steps)
+        floor = compiled(own_distance, *args)(*args)
     shows_states, from_resets = problem.feature_map is None, not agent.demonstrations.clips
     return Expert(means, steps, shows_states, from_resets, floor)

@@ -17,6 +17,7 @@ from ilfo.experiments.engines.base import Engine, Event, Job
 from ilfo.experiments.engines.local import LocalEngine
 from ilfo.experiments.engines.ray import RayEngine
 from ilfo.experiments.engines.slurm import SlurmEngine
+from ilfo.experiments.store import open_store
 
 LIBRARIES = {"ray": "ray", "slurm": "submitit"}
 """What an engine needs."""
@@ -40,6 +41,9 @@ class EngineOptions:
     one on this machine alone."""
     slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """With slurm: options of sbatch, e.g. partition=gpu time=600 account=lab (time in minutes)."""
+    store: str | None = None
+    """URL (s3://..., file://..., whatever fsspec opens) below which each run keeps a copy of its
+    last checkpoint, to go on elsewhere when its node is lost and nodes share no folder."""
     retries: int = 3
     """How often a run is repeated, from its last checkpoint, when its node is lost."""
 
@@ -54,6 +58,8 @@ class EngineOptions:
             if getattr(self, name) < least:
                 option = name.replace("_", "-")
                 raise ValueError(f"--{option} is {getattr(self, name)}, but must not be negative")
+        if self.store is not None:
+            open_store(self.store)
         self._check_belongs("jobs", self.jobs is not None, ("local",))
         self._check_belongs("gpus-per-run", self.gpus_per_run > 0, ("ray", "slurm"))
         self._check_belongs("address", self.address != "auto", ("ray",))
@@ -76,6 +82,7 @@ class EngineOptions:
         if not jobs:
             say("all runs are done")
             return
+        jobs = [self._stored(job, folder) for job in jobs]
         try:
             with self._engine(folder) as engine, RunTable(len(jobs), console) as table:
                 failed = drive(engine, jobs, keep, table.show, self.retries)
@@ -84,6 +91,12 @@ class EngineOptions:
             raise
         if failed:
             raise ValueError(f"{len(failed)} of {len(jobs)} runs failed: {', '.join(failed)}")
+
+    def _stored(self, job: Job, folder: Path) -> Job:
+        if self.store is None:
+            return job
+        place = Path(job.folder).relative_to(folder.resolve()).as_posix()
+        return job._replace(store=f"{self.store.rstrip('/')}/{place}")
 
     def _engine(self, folder: Path) -> Engine:
         if self.on == "local":
@@ -114,6 +127,6 @@ def check_folder(path: Path, option: str) -> None:
     if URL.match(str(path)):
         raise ValueError(
             f"--{option} is {path}, a URL; run directories are locked, appended to and replaced "
-            "file by file, which object stores cannot do; name a folder, on several machines one "
-            "that all of them mount"
+            "file by file, which object stores cannot do; name a folder, and have copies of the "
+            "runs kept at the URL with --store"
         )

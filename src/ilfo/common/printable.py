@@ -12,6 +12,11 @@ def brief(error: object) -> str:
     return said if len(said) <= LONGEST else f"{said[:half]} ... {said[-half:]}"
 
 
+def quoted(value: object) -> str:
+    """A value as Python writes it, in one line and cut if it is long."""
+    return brief(repr(value))
+
+
 def printable(text: str) -> str:
     """The text with everything but line breaks and printable characters written as an escape.
 

@@ -55,18 +55,24 @@ def _rows(trajectories: Iterable[Trajectory], horizon: int) -> Iterator[list[np.
 
 def _portions(rows: Iterable[list[np.ndarray]]) -> Iterator[Rollout]:
     """The rows as rollouts of one stream and PORTION steps; the last one is padded."""
-    waiting: list[np.ndarray] | None = None
+    waiting: list[list[np.ndarray]] = []
+    count = 0
     for new in rows:
-        waiting = (
-            new if waiting is None else [np.concatenate(p) for p in zip(waiting, new, strict=True)]
-        )
-        while len(waiting[0]) >= PORTION:
-            yield _as_rollout([column[:PORTION] for column in waiting], PORTION)
-            waiting = [column[PORTION:] for column in waiting]
-    if waiting is not None and len(waiting[0]):
-        count = len(waiting[0])
+        waiting.append(new)
+        count += len(new[0])
+        if count >= PORTION:  # joined only now: once per trajectory, it would take square time
+            joined = _joined(waiting)
+            whole = count - count % PORTION
+            for first in range(0, whole, PORTION):
+                yield _as_rollout([column[first : first + PORTION] for column in joined], PORTION)
+            waiting, count = [[column[whole:] for column in joined]], count - whole
+    if count:
         pad = lambda x: np.concatenate([x, np.zeros((PORTION - count, *x.shape[1:]), x.dtype)])
-        yield _as_rollout([pad(column) for column in waiting], count)
+        yield _as_rollout([pad(column) for column in _joined(waiting)], count)
+
+
+def _joined(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
+    return [np.concatenate(columns) for columns in zip(*rows, strict=True)]
 
 
 def _as_rollout(columns: list[np.ndarray], count: int) -> Rollout:

@@ -1,7 +1,7 @@
 """Reading result files: scores of chosen policies, learning curves, and stale settings."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,66 @@ from ilfo.storage import config
 from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
-PARTS = {"summary": dict, "curve": list}
-"""What every result has."""
+LARGEST = 1e300
+"""Above this, sums and differences of numbers may not be finite."""
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and -LARGEST < value < LARGEST
+
+
+def _known_number(value: Any) -> bool:
+    return value is None or _number(value)
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_known_number, value.values()))
+
+
+def _scores(value: Any) -> bool:
+    if not isinstance(value, dict) or not all(
+        _known_number(value.get(name, "")) for name in SCORES
+    ):
+        return False
+    named = ("rule", "alternatives")
+    return _numbers({name: entry for name, entry in value.items() if name not in named})
+
+
+def _result(value: Any) -> bool:
+    if not _scores(value):
+        return False
+    others = value.get("alternatives", [])
+    return isinstance(others, list) and all(
+        _scores(other) and isinstance(other.get("rule"), str) for other in others
+    )
+
+
+SCORES = ("greedy_return", "stochastic_return", "greedy_score", "stochastic_score")
+PARTS: dict[str, Callable[[Any], bool]] = {
+    "settings": _is(dict),
+    "summary.env": _is(str),
+    "summary.online_samples": _number,
+    "summary.demonstrations.trajectories": _number,
+    "summary.expert_return": _known_number,
+    "summary.random_return": _known_number,
+    "summary.seconds.collect": _number,
+    "summary.seconds.improve": _number,
+    "summary.seconds.save": _number,
+    "result": _result,
+    "curve": _is(list),
+}
+"""What every result has, by dotted names."""
+ROW: dict[str, Callable[[Any], bool]] = {
+    "iteration": _number,
+    "online_samples": _number,
+    "greedy_return": _known_number,
+    "stochastic_return": _known_number,
+}
+"""What every row of its curve has, beside other numbers."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
 
@@ -35,12 +93,23 @@ def _read(path: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {brief(error)}; {restore}") from error
-    held = record if isinstance(record, dict) else {}
-    wrong = [name for name, kind in PARTS.items() if not isinstance(held.get(name), kind)]
-    if not wrong and not all(isinstance(row, dict) for row in record["curve"]):
-        wrong = ["curve"]
+    wrong = [name for name, fits in PARTS.items() if not fits(_part(record, name))]
+    if not wrong:
+        rows = enumerate(record["curve"])
+        wrong = [
+            f"{name} in row {number} of curve"
+            for number, row in rows
+            for name, fits in ROW.items()
+            if not fits(_part(row, name)) or not _numbers(row)
+        ]
     if wrong:
         raise ValueError(f"{path} is not the result of a seed: {wrong[0]} is wrong; {restore}")
+    return record
+
+
+def _part(record: Any, name: str) -> Any:
+    for key in name.split("."):
+        record = record.get(key, _ABSENT) if isinstance(record, dict) else _ABSENT
     return record
 
 

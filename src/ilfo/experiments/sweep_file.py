@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ilfo.common.importing import FILE
+from ilfo.common.printable import brief, quoted
 from ilfo.data.files import minari_id
 from ilfo.experiments.engines.base import Job
 from ilfo.runs.launch import check_recordings
@@ -83,7 +84,9 @@ def read_sweep(path: Path) -> SweepFile:
     try:
         every = content.get("evaluate_every", 1)
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise ValueError(f"evaluate_every is {every!r}, but must be a number of iterations")
+            raise ValueError(
+                f"evaluate_every is {quoted(every)}, but must be a number of iterations"
+            )
         runs = tuple(_runs(content, path.resolve().parent))
     except (ValueError, OSError) as error:
         error.add_note(f"in {path}")
@@ -129,7 +132,7 @@ class _Part(NamedTuple):
 def _variants(content: Mapping[str, Any]) -> list[_Part]:
     entries = content.get("list", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ValueError(f"list is {entries!r}, but must be entries that begin with [[list]]")
+        raise ValueError(f"list is {quoted(entries)}, but must be entries that begin with [[list]]")
     if "list" not in content:
         return [_Part("", {}, {})]
     parts = []
@@ -138,7 +141,8 @@ def _variants(content: Mapping[str, Any]) -> list[_Part]:
         name = entry.get("name")
         if not isinstance(name, str) or not name or SAFE.search(name):
             raise ValueError(
-                f"an entry of list has the name {name!r}; names are letters, digits, '.', '_', '-'"
+                f"an entry of list has the name {quoted(name)}; names are letters, digits, '.', "
+                "'_', '-'"
             )
         own = {key: value for key, value in entry.items() if key in FIELDS}
         parts.append(_Part(name, own, _flat(_table(entry, "settings"))))
@@ -154,7 +158,7 @@ def _combinations(content: Mapping[str, Any]) -> list[_Part]:
         raise ValueError("a name stands both in grid and in grid.settings")
     for name, values in axes.items():
         if not isinstance(values, list) or not values:
-            raise ValueError(f"grid: {name} is {values!r}, but must be a list of values")
+            raise ValueError(f"grid: {name} is {quoted(values)}, but must be a list of values")
     _check_number(math.prod(map(len, axes.values())))
     return [
         _Part(
@@ -170,8 +174,8 @@ def _combinations(content: Mapping[str, Any]) -> list[_Part]:
 def _check_number(runs: int) -> None:
     if runs > MOST:
         raise ValueError(
-            f"it describes {runs:,} runs, but at most {MOST:,} are possible; use fewer seeds or "
-            "values, or several files"
+            f"it describes {brief(f'{runs:,}')} runs, but at most {MOST:,} are possible; use fewer "
+            "seeds or values, or several files"
         )
 
 
@@ -221,17 +225,20 @@ def _env(name: str, folder: Path) -> str:
 
 def _seeds(value: Any) -> Sequence[int]:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        _check_number(value)
         return range(value)
     whole = isinstance(value, list) and all(type(seed) is int and seed >= 0 for seed in value)
     if not whole or not value or len(set(value)) < len(value):
-        raise ValueError(f"seeds is {value!r}, but must be a number of seeds, or a list of them")
+        raise ValueError(
+            f"seeds is {quoted(value)}, but must be a number of seeds, or a list of them"
+        )
     return value
 
 
 def _table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = content.get(name, {})
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is {value!r}, but must be a table: [{name}]")
+        raise ValueError(f"{name} is {quoted(value)}, but must be a table: [{name}]")
     return value
 
 
@@ -255,11 +262,11 @@ def _text(name: str, value: Any) -> str:
         return repr(value)
     if isinstance(value, str):
         return value
-    raise ValueError(f"{name} is {value!r}, but must be a number, true, false or a string")
+    raise ValueError(f"{name} is {quoted(value)}, but must be a number, true, false or a string")
 
 
 def _check_keys(where: str, table: Mapping[str, Any], known: set[str]) -> None:
     for name in table:
         if name not in known:
             listed = ", ".join(sorted(known))
-            raise ValueError(f"unknown key {where}{name}; there are: {listed}")
+            raise ValueError(f"unknown key {where}{brief(name)}; there are: {listed}")

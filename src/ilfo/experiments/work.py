@@ -1,10 +1,11 @@
 """What the process of a job does: train a seed of a cell, or a run of the user's own sweep."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ilfo.agents.callbacks import Callback
 from ilfo.agents.progress import Progress
 from ilfo.environments.factory import module_of
 from ilfo.experiments.runner import check_spec, find_cells, seed_result
@@ -21,30 +22,34 @@ PATIENCE = 60.0
 """Seconds to wait for a run directory that the process of a lost node may still hold."""
 
 
-def train_cell(sweep: str, cell: str, seed: int, runs: str) -> dict[str, Any]:
+def train_cell(
+    sweep: str, cell: str, seed: int, runs: str, callbacks: Sequence[Callback] = ()
+) -> dict[str, Any]:
     """Train one seed of a cell, or resume it; returns what its result file holds."""
     (found,) = find_cells(sweep, [cell])
-    here = machine.set_up(1)
-    return _patiently(lambda: seed_result(sweep, found, seed, Path(runs), here, [Progress()]))
+    here, watching = machine.set_up(1), [Progress(), *callbacks]
+    return _patiently(lambda: seed_result(sweep, found, seed, Path(runs), here, watching))
 
 
-def train_run(spec: Mapping[str, Any], evaluate_every: int, out: str) -> dict[str, Any]:
+def train_run(
+    spec: Mapping[str, Any], evaluate_every: int, out: str, callbacks: Sequence[Callback] = ()
+) -> dict[str, Any]:
     """Train a run, or resume it; returns its summary."""
     wanted: RunSpec = from_dict({**spec, "type": RunSpec.__name__}, {RunSpec.__name__: RunSpec})
-    here, directory = machine.set_up(1), Path(out)
+    here, directory, watching = machine.set_up(1), Path(out), [Progress(), *callbacks]
 
     def train() -> dict[str, Any]:
         if not (directory / "config.json").exists():
-            return start(wanted, directory, here, [Progress()], evaluate_every)
+            return start(wanted, directory, here, watching, evaluate_every)
         check_spec(directory, wanted)
         trusted = module_of(wanted.environment())  # the file of the sweep names it
-        return resume(directory, here, [Progress()], trust_env=trusted)
+        return resume(directory, here, watching, trust_env=trusted)
 
     return _patiently(train)
 
 
 KINDS: dict[str, Callable[..., Any]] = {"cell": train_cell, "run": train_run}
-"""The kinds of jobs; each function takes and returns what JSON can hold."""
+"""The kinds of jobs; each function takes what JSON can hold, and callbacks, and returns JSON."""
 
 
 def check_code(wanted: Mapping[str, Any]) -> None:

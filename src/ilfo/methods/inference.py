@@ -48,7 +48,7 @@ from ilfo.common.types import DemonstratedSteps, Log, Normaliser
 from ilfo.common.validation import require_at_least, require_share
 from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.base import AbstractModel
-from ilfo.dynamics.inverse import InverseEnsemble, InverseState
+from ilfo.dynamics.inverse import InverseEnsemble, Inverses, InverseState
 from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
@@ -61,6 +61,9 @@ LEAST_NOISE = -4.0
 policy, which has to explore: a clone of one that acts without noise should hardly have any."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
+AT_ONCE, PORTION = 3 * 2**20, 2**19
+"""Numbers in the states before the demonstrated steps up to which all actions are inferred at once,
+and in those of a portion otherwise: every member has inputs of its own for every step."""
 
 
 class Inference(eqx.Module):
@@ -107,7 +110,7 @@ class Inference(eqx.Module):
         which are returned as well."""
         inverse_key, clone_key = jax.random.split(key)
         inverse, model, log = self.inverse.fit(state.inverse, buffer, key=inverse_key)
-        inferred = jax.vmap(model.infer)(steps.before, steps.after)
+        inferred = infer_actions(model, steps)
         everywhere = jnp.ones(steps.before.shape[0], bool)
         fitted, optimiser, loss = self.cloning.fit(
             state.fitted, state.optimiser, (steps.before, inferred), everywhere, key=clone_key
@@ -175,6 +178,15 @@ def verdict(
     noise = jnp.where(floor.demonstrations > 1, expected, -own)
     allowed = jnp.maximum(policy_mmd**2 + noise, 0.0)
     return Verdict(clone_mmd**2 > allowed, allowed / jnp.maximum(clone_mmd**2, 1e-12))
+
+
+def infer_actions(model: Inverses, steps: DemonstratedSteps) -> Array:
+    """The most likely action of every demonstrated step."""
+    if steps.before.size <= AT_ONCE:
+        return jax.vmap(model.infer)(steps.before, steps.after)
+    portion = max(1, PORTION // steps.before[0].size)
+    states = (steps.before, steps.after)
+    return jax.lax.map(lambda step: model.infer(*step), states, batch_size=portion)
 
 
 def explained(

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ilfo.common.printable import brief
 from ilfo.storage.renamed import up_to_date
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -269,7 +270,7 @@ def _build(make: Callable[[], Any], where: str) -> Any:
     except ConfigError:
         raise
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{where}: {brief(error)}") from error
 
 
 def _conform(value: Any, hint: Any, where: str) -> Any:

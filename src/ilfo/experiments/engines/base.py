@@ -21,6 +21,8 @@ class Job(NamedTuple):
     shared_mark: str | None = None
     """A file of the driver. A node that does not see it shares no storage with the driver, and
     sends the run directory back. None if the run directory may stay where it is."""
+    store: str | None = None
+    """URL of the copy that the run leaves after every iteration and goes on from; None for none."""
 
     @property
     def log(self) -> Path:

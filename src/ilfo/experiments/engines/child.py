@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ilfo.experiments.engines.base import Job
@@ -56,7 +57,15 @@ def _run(job: Job, code: Mapping[str, Any] | None) -> Any:
 
     if code is not None:
         check_code(code)
-    return KINDS[job.kind](**job.arguments)
+    if job.store is None:
+        return KINDS[job.kind](**job.arguments)
+    from ilfo.experiments.store import Store
+
+    store = Store(job.store, Path(job.folder))
+    store.fetch()
+    product = KINDS[job.kind](**job.arguments, callbacks=[store])
+    store.keep()  # with what was written after the last iteration
+    return product
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The engine of Ray: one task per job, on any node of a cluster."""
 
 import socket
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -48,7 +49,10 @@ class RayEngine(Engine):
         own = {"include_dashboard": False} if address == "local" else {}
         try:
             _check_reachable(address)
-            self._ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+            with warnings.catch_warnings():
+                # Ray forks only to start other programs
+                warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")
+                self._ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
         except Exception as error:  # Ray has no class of errors for this
             raise ValueError(
                 f"there is no Ray cluster at {address!r} ({_first_line(error)}); start one with "
