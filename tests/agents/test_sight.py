@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tests.helpers.agents import demonstrations, small_agent
 from ilfo.agents.sight import LEAST
 from ilfo.common.types import DemonstratedSteps
 from ilfo.data.demonstrations import Demonstrations
+from tests.helpers.agents import demonstrations, small_agent
 
 
 def holding(value: float) -> Demonstrations:

@@ -97,7 +97,7 @@ def test_of_targets_what_is_constant_is_predicted_as_constant():
     np.testing.assert_allclose(fitted.inverse(jnp.ones(3))[1], 0, atol=1e-5)
 
 
-@pytest.mark.parametrize("of, kind", [("before", 0), ("after", 0), ("change", 1)])
+@pytest.mark.parametrize(("of", "kind"), [("before", 0), ("after", 0), ("change", 1)])
 def test_demonstrated_steps_know_their_scales(of, kind):
     pairs = np.stack([rows(seed=1), rows(seed=2)], 1)
     observed = {"before": pairs[:, 0], "after": pairs[:, 1], "change": pairs[:, 1] - pairs[:, 0]}

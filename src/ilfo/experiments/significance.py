@@ -22,13 +22,15 @@ from ilfo.experiments.results import (
     read_results,
     score_curve,
 )
-from ilfo.experiments.runner import EPISODES
 from ilfo.rollouts.scores import random_return
 from ilfo.runs.spec import RunSpec
 
 LEAST = 2
 """Smallest number of seeds for a test."""
 SIGNIFICANT = 0.05
+RANDOM_EPISODES = 10
+"""Episodes of a mean return of random actions: enough, as they are all alike and tables wait for
+them."""
 AGAINST_NO_BONUS = (
     "cell",
     "seeds",
