@@ -26,6 +26,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.conditions import SWEEP, condition_rows
 from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
+from ilfo.experiments.exploration import exploration_rows
 from ilfo.experiments.results import (
     STALE,
     best_by_reward,
@@ -100,6 +101,12 @@ def better_than_random() -> None:
     cells = find_sweep("methods")
     rows = against_random("methods", cells, RESULTS)
     _print([(*row[:2], *row[3:]) for row in rows], _stale("methods", cells))
+
+
+def optimism() -> None:
+    """Permutation tests of the exploration suite's curves with and without the bonus."""
+    cells = find_sweep("exploration")
+    _print(exploration_rows("exploration", cells, RESULTS), _stale("exploration", cells))
 
 
 def effort(name: str, level: float) -> None:
