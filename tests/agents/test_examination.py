@@ -114,6 +114,21 @@ TRIED = {
         lambda s: s[:, [0, 1, 3, 2, *range(4, 12)]],
         [(DOUBTFUL, "exchanged: dimension 2 moves with 9, in the environment with 8")],
     ),
+    "position and velocity exchanged": (
+        CARTPOLE,
+        lambda s: s[:, [1, 0, 2, 3]],
+        [(DOUBTFUL, "exchanged: dimension 0 should move as 1 says, but 1 moves as 0 says")],
+    ),
+    "two episodes in one recording": (
+        CARTPOLE,
+        lambda s: np.concatenate([s, s]),
+        [
+            (
+                DOUBTFUL,
+                "in [0-9]+ of the recorded steps looked at, the state jumps to where episodes",
+            )
+        ],
+    ),
     "every fourth state, not said": (
         HOPPER,
         lambda s: s[::4],

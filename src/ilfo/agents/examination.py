@@ -22,6 +22,8 @@ FIRSTS = 1_000
 """First states of recordings that are compared with resets."""
 UNITS = 30.0
 """Magnitudes that differ by more than this factor are taken for other units."""
+JUMP = 10.0
+"""A change of a dimension so many times as large as most of its changes is a jump."""
 RESTING, RESTS = 1e-3, 0.5
 """A step whose change is below that share of the usual spread is rest; more of it than that share
 is remarked."""
@@ -81,6 +83,7 @@ def examine(
         *_units(sight, recordings),
         *_still(sight, recordings),
         *_twins(sight, pairs[:, 1]),
+        *(() if clips else _joined(sight, pairs)),
         *_lengths(recordings, factory.horizon, clips),
         *_rest(pairs),
     ]
@@ -222,6 +225,21 @@ def _equal(rows: np.ndarray) -> list[tuple[int, int]]:
     for column in np.flatnonzero(np.ptp(rows, 0) > 0):
         places.setdefault(rows[:, column].tobytes(), []).append(int(column))
     return [(same[0], other) for same in places.values() for other in same[1:]]
+
+
+def _joined(sight, pairs: np.ndarray) -> Iterator[Finding]:
+    """Whether several episodes are one recording: then it jumps to where episodes begin."""
+    moved = np.abs(pairs[:, 1] - pairs[:, 0])
+    usual = np.quantile(moved, 0.95, axis=0) + 1e-2 * np.ptp(pairs[:, 1], 0) + 1e-9
+    before, after = ((_away(sight, pairs[:, place])[1] <= 1).all(1) for place in (0, 1))
+    jumps = int(((moved > JUMP * usual).any(1) & after & ~before).sum())
+    if jumps:
+        yield Finding(
+            False,
+            f"in {jumps} of the recorded steps looked at, the state jumps to where "
+            "episodes begin: these may be several episodes in one recording; say where each "
+            "begins, by a column `episode` (or --episode NAME) or a file for each",
+        )
 
 
 def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:

@@ -49,6 +49,17 @@ def motion_findings(sight: Sight, pairs: np.ndarray, every: int) -> Iterator[Fin
             for pace in exchanged[:LISTED]
         )
         yield Finding(False, f"columns look exchanged: {shown}; check the order of the columns")
+    turned = list(turned_pairs(sight.steps, pairs))
+    if turned:
+        shown = "; ".join(
+            f"dimension {sight.label(position)} should move as {sight.label(velocity)} says, but "
+            f"{sight.label(velocity)} moves as {sight.label(position)} says"
+            for position, velocity in turned[:LISTED]
+        )
+        yield Finding(
+            False,
+            f"positions and velocities look exchanged: {shown}; check the order of the columns",
+        )
     paired = [
         pace._replace(ratio=pace.ratio / every) for pace in found if pace.follows == pace.velocity
     ]
@@ -94,6 +105,22 @@ def paces(seen: np.ndarray, recorded: np.ndarray) -> Iterator[Pace]:
         elif right >= LIKELY:
             ratio = own_slopes[position, velocity] / slopes[position, velocity]
             yield Pace(position, velocity, float(ratio), velocity)
+
+
+def turned_pairs(seen: np.ndarray, recorded: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Positions and their velocities in the environment that are the other way round in the
+    recordings. Where velocities follow positions in the environment, too, as on a spring, it cannot
+    be told."""
+    if min(len(seen), len(recorded)) < 3:
+        return
+    alike, own_alike = _relations(seen)[0], _relations(recorded)[0]
+    for position in range(len(alike)):
+        velocity = int(np.argmax(alike[position]))
+        if alike[position, velocity] < CERTAIN or alike[velocity, position] >= LIKELY:
+            continue
+        right, turned = own_alike[position, velocity], own_alike[velocity, position]
+        if turned >= LIKELY + CLEARLY and turned - right >= CLEARLY:
+            yield position, velocity
 
 
 def _relations(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -45,8 +45,9 @@ def in_control_steps(demonstrations: Demonstrations, factory: Factory) -> Demons
     if steps is None and EVERY not in demonstrations.metadata:
         raise ValueError(
             f"demonstrated states are {demonstrations.seconds:g} s apart, but {factory.name} does "
-            "not say how long a control step takes; say how many lie between two states: --every, "
-            "or demonstrations.recorded_every"
+            "not say how long a control step takes (by an attribute `dt`); say how many control "
+            "steps lead from one recorded state to the next: --every 1 for each, or "
+            "demonstrations.recorded_every"
         )
     return demonstrations if steps is None else demonstrations.recorded_every(steps)
 

@@ -40,7 +40,7 @@ class Report:
             )
         out = self.out or self.run_directories[0] / "report.html"
         runs = [read_run(path) for path in self.run_directories]
-        check_out(out, (".html",), replace=self.replace)
+        check_out(out, (".html",), replace=self.replace, hint=", or --replace it")
         left_out: list[str] = []
         with console.status("", spinner="dots") as status:
             text = report_page(
@@ -84,12 +84,18 @@ class Compare:
         say(f"learning curves: {self.out}")
 
 
-def check_out(path: Path, suffixes: tuple[str, ...], *, replace: bool = False) -> None:
-    """Before any work."""
+def check_out(
+    path: Path, suffixes: tuple[str, ...], *, replace: bool = False, hint: str = ""
+) -> None:
+    """Before any work; `hint` is what else can be done about a file that exists."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{path} must end in {' or '.join(suffixes)}")
-    if not (replace and path.is_file()):
+    if replace and path.is_file():
+        return
+    try:
         require_new(path)
+    except FileExistsError as error:
+        raise FileExistsError(f"{error}{hint}") from None
 
 
 COMMANDS = {"report": Report, "compare": Compare}

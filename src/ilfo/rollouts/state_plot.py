@@ -10,7 +10,7 @@ SHOWN = 6
 """Dimensions, the first that vary."""
 RECORDED, AHEAD, LEARNER = (90, 90, 90), (205, 205, 205), (200, 30, 30)
 """Colours: of the recording up to now, of the rest of it, and of the learner."""
-MARGIN = 30
+MARGIN = 4
 """Room for a label on the left, in pixels."""
 
 
@@ -43,11 +43,11 @@ class StatePlot:
         for place, dimension in enumerate(self.dimensions):
             top = place * row
             draw.text(
-                (2, top + row / 2),
-                self.names[dimension][:5],
+                (MARGIN + 2, top + 1),
+                self.names[dimension],
                 fill=RECORDED,
                 font=ImageFont.load_default(9),
-                anchor="lm",
+                anchor="la",
             )
             expert, learner = self.recorded[:, dimension], self.visited[:, dimension]
             low, high = expert.min(), expert.max()
