@@ -39,7 +39,11 @@ def result_table(summary: Mapping[str, Any]) -> ResultTable:
             _number(seed["stochastic_return"], 1),
             _number(seed["stochastic_score"]),
             str(seed["chosen_at" if online else "chosen_iteration"]),
-            *((_number(seed.get("chosen_mmd")), _number(seed.get("mmd_floor"))) if online else ()),
+            *(
+                (_distance(seed.get("chosen_mmd")), _distance(seed.get("mmd_floor")))
+                if online
+                else ()
+            ),
         )
         for seed in summary["seeds"]
     ]
@@ -75,6 +79,11 @@ def _caption(summary: Mapping[str, Any]) -> str:
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _distance(value: float | None) -> str:
+    """Two digits that count: a floor may be far below a hundredth."""
+    return "-" if value is None else f"{value:.2g}"
 
 
 def _alternatives(summary: Mapping[str, Any]) -> dict[str, tuple[float | None, float | None]]:
