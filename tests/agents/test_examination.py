@@ -4,6 +4,7 @@ import re
 import warnings
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -207,6 +208,26 @@ def test_order_is_not_blamed_for_what_it_does_not_explain():
 def test_the_page_on_trouble_lists_every_recording_that_was_tried():
     for case in TRIED:
         assert f"| {case} |" in PAGE
+
+
+class WithGoal(gym.ObservationWrapper):
+    """A number that never changes beside CartPole's."""
+
+    def __init__(self):
+        super().__init__(gym.make("CartPole-v1"))
+        low, high = self.env.observation_space.low, self.env.observation_space.high
+        self.observation_space = gym.spaces.Box(np.append(low, -9), np.append(high, 9))
+
+    def observation(self, observation):
+        return np.append(observation, 0.8).astype(np.float32)
+
+
+@pytest.mark.parametrize(("goal", "wrong"), [(0.8, False), (-0.8, True)])
+def test_a_number_that_never_changes_and_is_another_in_the_recordings_is_wrong(goal, wrong):
+    shown = changed(CARTPOLE, lambda s: np.c_[s, np.full(len(s), goal, np.float32)])
+    found = MobILE(WithGoal, shown).findings
+    assert [finding.wrong for finding in found] == [True] * wrong
+    assert not wrong or "dimension 4 begins at -0.8 and is 0.8 after a reset" in found[0].text
 
 
 def test_another_environment():

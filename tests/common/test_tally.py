@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from ilfo.common.tally import COMPILING, Tally, pace, tallied, time_left
+from ilfo.common.tally import COMPILING, SILENT, Tally, pace, tallied, time_left
 
 
 def plain() -> Console:
@@ -65,6 +65,27 @@ def test_what_may_end_early_says_so_and_counts_in_larger_portions():
     _, first, last = console.file.getvalue().splitlines()
     assert re.match(r"return 3 of 5  400 of 1000 samples  \d+/s  left at most 0:00:0", first)
     assert last.endswith("left at most 0:00:00")
+
+
+def test_parts_of_which_nothing_is_said_are_counted_in_silence_for_a_while():
+    console = plain()
+    with Tally("steps", 100, console) as tally:
+        tally.advance(10)
+        tally._said -= SILENT
+        tally.advance(10)
+        tally.advance(10)
+        tally.done("greedy 3.5", parts=0)
+    _, later, last = console.file.getvalue().splitlines()
+    assert later.startswith("20 of 100 steps")
+    assert last.startswith("greedy 3.5  30 of 100 steps")
+
+
+def test_on_a_terminal_parts_of_which_nothing_is_said_move_the_bar():
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with Tally("steps", 100, console) as tally:
+        tally.advance(10)
+        tally._bar.refresh()
+    assert "10/100" in console.file.getvalue()
 
 
 def test_on_a_terminal_what_is_said_stands_above_the_bar():

@@ -171,15 +171,15 @@ def test_the_command_trains_goes_on_and_says_so(whole, tmp_path, capsys):
     begun, lines = [], []
     for line in capsys.readouterr().out.splitlines():
         (begun if line.startswith("0 of") else lines).append(line)
-    assert begun == [f"0 of {n} rounds  compiling first ..." for n in (2, 3)]
+    assert begun == [f"0 of {n} steps  compiling first ..." for n in (80, 120)]
     assert [line.split()[1] for line in lines if line.startswith("steps")] == [
         *("40", "80", "120", "160", "200")
     ]
     assert all("greedy -" in line and "stochastic -" in line for line in lines)
     counted = [" ".join(line.split()[7:12]) for line in lines if line.startswith("steps")]
     assert counted == [
-        *(f"s {i} of 2 rounds" for i in (1, 2)),
-        *(f"s {i} of 3 rounds" for i in (1, 2, 3)),
+        *(f"s {n} of 80 steps" for n in (40, 80)),
+        *(f"s {n} of 120 steps" for n in (40, 80, 120)),
     ]
     assert lines[-1].startswith(f"{path}: after 200 steps")
     assert contents(path) == contents(whole)

@@ -122,6 +122,7 @@ def _beginnings(sight, firsts: np.ndarray, recordings, limits) -> Iterator[Findi
     if (away <= 1).all(1).any():
         return
     far = near < 0.5
+    never = (near == 0) & (np.ptp(sight.visited, 0) == 0)  # always the same, and another number
     order = _reordered(sight, firsts)
     if (
         order is not None
@@ -133,8 +134,8 @@ def _beginnings(sight, firsts: np.ndarray, recordings, limits) -> Iterator[Findi
             f"{order} they would; put the columns into the order of the environment's observation "
             "(unless these are recordings of another environment)",
         )
-    elif far.mean() >= 0.5:
-        first = int(np.flatnonzero(far)[0])
+    elif far.mean() >= 0.5 or never.any():
+        first = int(np.flatnonzero(never if never.any() else far)[0])
         yield Finding(
             True,
             f"no recording begins anywhere near a reset: {sight.listed(far)} differ, dimension "

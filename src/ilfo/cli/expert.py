@@ -86,12 +86,13 @@ class TrainExpert:
         here = machine.set_up(1)
         with directory.open_or_create(self.out, self.task, plan, seed, here) as run:
             try:
-                rounds = directory.rounds_left(run, total)
-                with Tally("rounds", rounds, console, first=COMPILING) as tally:
-                    for part in directory.train(run, total):
+                left = directory.steps_left(run, total)
+                with Tally("steps", left, console, first=COMPILING) as tally:
+                    for part in directory.train(run, total, tally.advance):
                         tally.done(
                             f"steps {part.steps}  greedy {part.greedy_return:.1f}  stochastic "
-                            f"{part.stochastic_return:.1f}  {part.seconds:.1f} s"
+                            f"{part.stochastic_return:.1f}  {part.seconds:.1f} s",
+                            parts=0,
                         )
             except KeyboardInterrupt:
                 say(f"stopped; the same command goes on in {self.out}")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 COMPILING = "compiling first"
 """What the first part of compiled work begins with."""
+SILENT = 30.0
+"""Seconds after which a line is printed where there is no bar, though nothing is to be said."""
 UNITS = {"s": 1, "min": 60, "h": 3600}
 
 
@@ -56,7 +58,7 @@ class Tally:
         self._task: Any = None
 
     def __enter__(self) -> Self:
-        self._began = time.monotonic()
+        self._began = self._said = time.monotonic()
         if self.total and self.console.is_terminal and not self.console.is_dumb_terminal:
             self._bar = _bar(self.console, self.left)
             begun = f"{self.what}, {self.first}" if self.first else self.what
@@ -70,6 +72,13 @@ class Tally:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    def advance(self, parts: int) -> None:
+        """More parts are finished, of which nothing is to be said."""
+        if self._bar is None and time.monotonic() - self._said < SILENT:
+            self.finished += parts
+        else:
+            self.done(parts=parts)
 
     def done(self, name: object = "", parts: int = 1) -> None:
         """More parts are finished, one by default; what is said of them stands above the bar."""
@@ -91,6 +100,7 @@ class Tally:
         )
 
     def _print(self, text: str) -> None:
+        self._said = time.monotonic()
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

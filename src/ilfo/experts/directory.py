@@ -9,7 +9,7 @@ summary.json    its returns in new episodes, written at the end
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,14 +98,18 @@ def open_or_create(
     return run
 
 
-def rounds_left(run: RunDirectory, total_timesteps: int) -> int:
-    """Rounds that training will take until there are so many environment steps."""
+def steps_left(run: RunDirectory, total_timesteps: int) -> int:
+    """Environment steps of the whole rounds that training will take until there are so many."""
     taken = _steps(run.checkpoint) if run.checkpoint.exists() else 0
-    return max(-(-(total_timesteps - taken) // _plan(run).every), 0)
+    every = _plan(run).every
+    return max(-(-(total_timesteps - taken) // every), 0) * every
 
 
-def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
-    """Whole rounds, until there are at least so many environment steps; every round is saved."""
+def train(
+    run: RunDirectory, total_timesteps: int, watch: Callable[[int], None] = lambda steps: None
+) -> Iterator[Round]:
+    """Whole rounds, until there are at least so many environment steps; every round is saved.
+    `watch` is told now and then how many steps were taken since it was told."""
     training = _training(run)
     if run.checkpoint.exists():
         training.state, _ = checkpoint.load(run.checkpoint, training.state)
@@ -114,7 +118,7 @@ def train(run: RunDirectory, total_timesteps: int) -> Iterator[Round]:
     best = max(map(_worth, known), default=float("-inf"))
     while training.steps < total_timesteps:
         began = time.perf_counter()
-        log = training.advance()
+        log = training.advance(watch)
         row = {"iteration": training.rounds, "steps": training.steps} | {
             f"{name}_return": training.evaluate(training.policy, greedy)
             for name, greedy in (("greedy", True), ("stochastic", False))

@@ -115,8 +115,9 @@ class OffPolicyTraining:
     def policy(self) -> SquashedMLP:
         return self.state.learner.policy
 
-    def advance(self) -> dict[str, float]:
-        """One round; the means of what the updates logged, empty if there were none."""
+    def advance(self, watch: Callable[[int], None] = lambda steps: None) -> dict[str, float]:
+        """One round; the means of what the updates logged, empty if there were none. After every
+        block, `watch` is told its steps."""
         plan, number = self.plan, self.rounds
         environment, actions = self._copies(1)[0], self._spaces.actions
         stream = Stream(environment, actions, (self.seed, Purpose.COLLECT, number))
@@ -130,11 +131,11 @@ class OffPolicyTraining:
             new = stream.take(act, plan.block)
             if random:
                 replay = self._remember(replay, new)
-                continue
-            learner, replay, log = self._learn(
-                (learner, new, jax.random.fold_in(key, block)), replay
-            )
-            logs.append(log)
+            else:
+                given = (learner, new, jax.random.fold_in(key, block))
+                learner, replay, log = self._learn(given, replay)
+                logs.append(log)
+            watch(plan.block)
         self.state = TrainState(learner, replay, self.state.rounds + 1)
         return self._means(logs)
 
