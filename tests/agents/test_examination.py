@@ -126,7 +126,7 @@ TRIED = {
         [
             (
                 DOUBTFUL,
-                "in [0-9]+ of the recorded steps looked at, the state jumps to where episodes",
+                "in 2 of the recorded steps looked at, the state jumps to where episodes",
             )
         ],
     ),
