@@ -52,13 +52,30 @@ def test_area_is_the_mean_height(results):
     assert area(second) == pytest.approx(0.4)
 
 
-def test_curves_meet_on_the_grid_of_the_first():
+def test_curves_meet_on_the_grid_of_the_first_and_at_the_end_of_the_shortest():
     short = np.array([[10, 0.0], [20, 1.0]])
     long = np.array([[5, 0.0], [15, 1.0], [45, 4.0]])
     samples, scores = on_grid([short, long])
     assert samples.tolist() == [10, 20]
     np.testing.assert_allclose(scores, [[0, 1], [0.5, 1.5]])
-    assert on_grid([long, short])[0].tolist() == [5, 15]
+    assert on_grid([long, short])[0].tolist() == [5, 15, 20]
+
+
+def test_curves_without_a_common_stretch_meet_at_the_end_of_the_shorter():
+    slow = np.array([[10, 0.0], [20, 1.0]])
+    fast = np.array([[1, 0.0], [2, 0.5]])
+    seconds, scores = on_grid([slow, fast])
+    assert seconds.tolist() == [2]
+    np.testing.assert_allclose(scores, [[0], [0.5]])
+
+
+def test_a_seed_that_took_much_longer_is_drawn(results, tmp_path):
+    path = result_file(results, "sweep", CELL, 0)
+    late = result([0.0, 50.0, 100.0])
+    for row in late["curve"]:
+        row["seconds"] += 100
+    path.write_text(as_result(late))
+    assert draw_sweep("sweep", [CELL], results, tmp_path / "pictures")
 
 
 def test_four_pictures_are_drawn_and_none_is_overwritten(results, tmp_path):

@@ -15,7 +15,7 @@ def interval(values: Sequence[float], *, draws: int = 10_000) -> tuple[float, fl
 
 def on_grid(curves: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Places (n,) and values (curves, n), at the points of the first curve up to the end of the
-    shortest one; a curve is (places, 2)."""
+    shortest one, and at that end; a curve is (places, 2)."""
     end = min(curve[-1, 0] for curve in curves)
-    grid = curves[0][curves[0][:, 0] <= end, 0]
+    grid = np.union1d(curves[0][curves[0][:, 0] <= end, 0], end)
     return grid, np.stack([np.interp(grid, *curve.T) for curve in curves])
