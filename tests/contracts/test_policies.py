@@ -16,7 +16,8 @@ from ilfo.policies.squashed import SquashedGaussian
 from ilfo.storage import checkpoint
 from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, latent_policy, small_policy
 
-SIZES = {kind: actions.encoded_dim for kind, actions in ACTIONS.items()} | {"squashed": 2}
+SIZES = {kind: actions.encoded_dim for kind, actions in ACTIONS.items()}
+SIZES |= {"squashed": 2, "state noise": 2}
 KINDS = list(SIZES)
 STATES = jax.random.normal(jax.random.key(7), (5, STATE_DIM))
 DISTRIBUTIONS = {
@@ -24,6 +25,10 @@ DISTRIBUTIONS = {
     "gaussian": (
         Gaussian(jnp.array([0.5, -1.0]), jnp.array([-0.3, 0.4])),
         Gaussian(jnp.array([0.0, -0.5]), jnp.array([0.2, 0.1])),
+    ),
+    "state noise": (
+        Gaussian(jnp.array([0.1, 0.3]), jnp.array([-0.6, -0.1])),
+        Gaussian(jnp.array([0.6, 0.2]), jnp.array([-0.1, -0.5])),
     ),
     "squashed": (
         SquashedGaussian(jnp.array([0.3, -0.6]), jnp.array([-0.8, -0.4])),
@@ -208,6 +213,7 @@ def test_log_prob_integrates_to_one(kind: str) -> None:
         "categorical": DISTRIBUTIONS["categorical"][0],
         "multicategorical": DISTRIBUTIONS["multicategorical"][0],
         "gaussian": Gaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.5, 0.6]))),
+        "state noise": Gaussian(jnp.array([-0.2, 0.1]), jnp.log(jnp.array([0.4, 0.3]))),
         "squashed": SquashedGaussian(jnp.array([0.2, -0.1]), jnp.log(jnp.array([0.3, 0.4]))),
     }
     probability, _ = cells(kind, inside[kind])
@@ -277,6 +283,42 @@ def test_standard_deviation_stays_in_its_bounds() -> None:
     np.testing.assert_allclose(policy.distribution(STATES[0]).log_std, [-2.5, 1.0])
 
 
+def test_noise_that_depends_on_the_state() -> None:
+    policy = small_policy("state noise", key=jax.random.key(0))
+    here, there = (policy.distribution(state).log_std for state in STATES[:2])
+    assert np.abs(here - there).min() > 0.05
+    bias = lambda p: p.network.layers[-1].bias
+    for out, bound in ((-50.0, -2.5), (50.0, 1.0)):
+        beyond = eqx.tree_at(bias, policy, bias(policy).at[2:].set(out))
+        np.testing.assert_allclose(beyond.distribution(STATES[0]).log_std, bound, atol=1e-5)
+    slope = eqx.filter_grad(lambda p: p.distribution(STATES[0]).log_std.sum())
+    edge = eqx.tree_at(bias, policy, bias(policy).at[2:].set(-5.0))
+    assert (bias(slope(edge))[2:] > 0.01).all()  # it can come back from near a bound
+
+
+@pytest.mark.parametrize("first", [-0.5, -2.5, -9.0, 4.0])
+def test_the_first_noise_is_the_same_in_every_state(first: float) -> None:
+    spec = MLPPolicy(width=6, depth=1, initial_log_std=first, state_noise=True)
+    policy = spec.init(STATE_DIM, ACTIONS["gaussian"], NORMALISER, key=jax.random.key(0))
+    for state in STATES:
+        log_std = policy.distribution(state).log_std
+        np.testing.assert_allclose(log_std, np.clip(first, -2.5, 1.0), atol=0.06)
+    one = MLPPolicy(log_std_min=-1.0, log_std_max=-1.0, state_noise=True)
+    policy = one.init(STATE_DIM, ACTIONS["gaussian"], NORMALISER, key=jax.random.key(0))
+    np.testing.assert_allclose(policy.distribution(STATES[0]).log_std, -1.0)
+
+
+def test_discrete_actions_have_no_noise_of_their_own() -> None:
+    for kind in ("categorical", "multicategorical"):
+        plain, noisy = (
+            MLPPolicy(width=6, depth=1, state_noise=which).init(
+                STATE_DIM, ACTIONS[kind], NORMALISER, key=jax.random.key(0)
+            )
+            for which in (False, True)
+        )
+        assert_close(plain.distribution(STATES[0]), noisy.distribution(STATES[0]), 0.0)
+
+
 # The NumPy twin
 
 
@@ -307,8 +349,10 @@ def test_host_policy_equals_policy(
         "categorical": lambda p: p.logits,
         "multicategorical": lambda p: p.logits,
         "gaussian": lambda p: p.mean,
+        "state noise": lambda p: jnp.concatenate([p.mean, free(p.log_std)], axis=-1),
         "squashed": lambda p: jnp.concatenate([p.mean, p.log_std], axis=-1),
     }[kind]
+    free = lambda log_std: jax.scipy.special.logit((log_std + 2.5) / 3.5)
     for got, expected in (
         (host.outputs(states), [output(each["parameters"]) for each in said]),
         (host.sample(states, noise), [each["action"] for each in said]),

@@ -26,7 +26,10 @@ def small_policy(kind: str, *, key: Array, width: int = 6, gain: float = 50.0) -
     """The last layer, small at first, is enlarged: all states would look alike to it."""
     if kind == "squashed":
         return squashed_policy(key=key, width=width)
-    policy = MLPPolicy(width=width, depth=1).init(STATE_DIM, ACTIONS[kind], NORMALISER, key=key)
+    noisy = kind == "state noise"
+    actions = ACTIONS["gaussian" if noisy else kind]
+    spec = MLPPolicy(width=width, depth=1, state_noise=noisy)
+    policy = spec.init(STATE_DIM, actions, NORMALISER, key=key)
     last = lambda policy: policy.network.layers[-1].weight
     return eqx.tree_at(last, policy, gain * last(policy))
 

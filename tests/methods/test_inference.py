@@ -14,16 +14,15 @@ from ilfo.agents.selection import Pooled
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Passes
 from ilfo.common.spaces import BoxActions
-from ilfo.common.types import DemonstratedSteps, Normaliser, Transition
+from ilfo.common.types import DemonstratedSteps, Transition
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
-from ilfo.methods.inference import LEAST_NOISE, Inference, Inferred, Verdict, explained, verdict
+from ilfo.methods.inference import Inference, Inferred, Verdict, explained, verdict
 from ilfo.methods.measuring import exploring
 from ilfo.methods.mobile import MobILE, MobILESettings
-from ilfo.policies.mlp import MLPPolicy, with_bound
 from ilfo.runs.launch import start
 from ilfo.runs.loading import load_best
 from ilfo.runs.spec import apply_changes
@@ -249,21 +248,6 @@ def test_the_choice_has_a_distance_that_was_measured_and_knows_the_smallest(lear
     choice = agent.choice()
     np.testing.assert_allclose(choice.smallest, seen.min((0, 1)), rtol=1e-6)
     assert np.isclose(seen, choice.value, rtol=1e-6).any((0, 1)).all()
-
-
-def test_the_policy_acts_with_no_more_noise_than_the_clone():
-    """The planner keeps its own, larger noise to explore with."""
-    scales = Normaliser.identity(3)
-    policy = MLPPolicy(log_std_min=-2.0).init(3, ACTIONS, scales, key=jax.random.key(0))
-    state = Inference().init(policy, 3, ACTIONS, key=jax.random.key(1))
-    log_std = jnp.array([-9.0, 0.5])  # of one action the clone is sure, of the other it is not
-    state = eqx.tree_at(lambda s: s.clone.log_std, state, log_std)
-    planned, acting = (p.distribution(jnp.ones(3)) for p in (policy, state.acting(policy)))
-    np.testing.assert_allclose(planned.log_std, [-0.5, -0.5])
-    np.testing.assert_allclose(acting.log_std, [LEAST_NOISE, -0.5])
-    np.testing.assert_array_equal(acting.mean, planned.mean)
-    started = with_bound(state.clone, -2.0).distribution(jnp.ones(3))
-    np.testing.assert_allclose(started.log_std, [-2.0, 0.5])
 
 
 def test_a_saved_agent_goes_on_to_the_bit(learned, tmp_path):

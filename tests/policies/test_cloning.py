@@ -9,7 +9,7 @@ from ilfo.common.fitting import Adam, Passes
 from ilfo.common.spaces import BoxActions, DiscreteActions
 from ilfo.common.types import Normaliser
 from ilfo.policies.cloning import Cloning, negative_log_likelihood
-from ilfo.policies.mlp import MLPPolicy
+from ilfo.policies.mlp import MLPPolicy, between
 
 GAIN = jnp.array([[0.3, -0.2], [0.1, 0.25]])
 SPEC = Cloning(optimiser=Adam(1e-2), plan=Passes(passes=60, batch_size=128))
@@ -38,6 +38,36 @@ def test_a_linear_policy_is_recovered_with_its_noise():
     np.testing.assert_allclose(policy.log_std, np.log(0.2), atol=0.05)
     expected = 2 * (0.5 + np.log(0.2) + 0.5 * np.log(2 * np.pi))  # the entropy of the noise
     np.testing.assert_allclose(loss, expected, atol=0.1)
+
+
+def noisy_line(mean):
+    """States, and actions around `mean(s₀)` whose noise is small on the left and large on the
+    right; the spec of a policy that is linear before its bounds."""
+    states = jax.random.uniform(jax.random.key(0), (4000, 1), minval=-1.0)
+    width = jnp.exp(between(3 * states, -4.0, 1.0, jnp))
+    actions = mean(states) + width * jax.random.normal(jax.random.key(1), (4000, 1))
+    first = MLPPolicy(depth=0, log_std_min=-4.0, state_noise=True).init(
+        1, BoxActions((-1.0,), (1.0,), (1,)), Normaliser.identity(1), key=jax.random.key(2)
+    )
+    return states, actions, first
+
+
+def test_noise_that_depends_on_the_state_is_recovered():
+    states, actions, first = noisy_line(lambda s: 0.5 * s)
+    policy, _, _ = clone(first, actions, states)
+    layer = policy.network.layers[0]
+    np.testing.assert_allclose(layer.weight[0], [0.5, 3.0], atol=0.15)
+    np.testing.assert_allclose(layer.bias, [0.0, 0.0], atol=0.1)
+
+
+def test_the_mean_is_fitted_alike_where_noise_is_small_and_where_it_is_large():
+    """A line cannot follow a parabola: least squares decides, not the places with little noise."""
+    states, actions, first = noisy_line(lambda s: s**2)
+    policy, _, _ = clone(first, actions, states)
+    layer = policy.network.layers[0]
+    slope, height = np.polyfit(states[:, 0], actions[:, 0], 1)
+    np.testing.assert_allclose([layer.weight[0, 0], layer.bias[0]], [slope, height], atol=0.1)
+    assert abs(slope) < 0.1  # where noise is small, on the left, it is about -1.5
 
 
 def test_a_standard_deviation_that_falls_below_its_bound_stays_on_it():

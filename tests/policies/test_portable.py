@@ -36,6 +36,7 @@ SPACES = {
     "switches": gym.spaces.MultiBinary((2, 3)),
     "two stages": gym.spaces.Discrete(3),
     "squashed": gym.spaces.Box(-1, 3, (2, 2), np.float64),
+    "noisy": gym.spaces.Box(-1, 3, (2, 2), np.float64),
 }
 
 
@@ -48,7 +49,8 @@ def random_policy(name):
     )
 
     def network(size, actions, key):
-        policy = MLPPolicy(width=16).init(size, actions, scales(size), key=jax.random.key(key))
+        spec = MLPPolicy(width=16, state_noise=name == "noisy")
+        policy = spec.init(size, actions, scales(size), key=jax.random.key(key))
         # the last layer begins near zero: make the actions differ, and leave [-1, 1]
         last = lambda p: p.network.layers[-1].weight
         return eqx.tree_at(last, policy, 300 * last(policy))

@@ -52,13 +52,9 @@ from ilfo.dynamics.inverse import InverseEnsemble, Inverses, InverseState
 from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
-from ilfo.policies.mlp import no_noisier_than, with_bound
 
 RECENT = 3
 """The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
-LEAST_NOISE = -4.0
-"""Lower bound of the logarithm of a clone's standard deviations. It is below that of the planner's
-policy, which has to explore: a clone of one that acts without noise should hardly have any."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
 AT_ONCE, PORTION = 3 * 2**20, 2**19
@@ -100,8 +96,7 @@ class Inference(eqx.Module):
         """Before anything is known; `policy` is the untrained one."""
         inverse = self.inverse.init(state_dim, actions, key=key)
         optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
-        clone = with_bound(policy, LEAST_NOISE)
-        return InferenceState(inverse, policy, clone, clone, optimiser, none, jnp.ones(()))
+        return InferenceState(inverse, policy, policy, policy, optimiser, none, jnp.ones(()))
 
     def fit(
         self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
@@ -144,11 +139,6 @@ class InferenceState(eqx.Module):
     fits: Int[Array, ""]
     belief: Float[Array, ""]
     """The share of the pull that the clone deserves, by all that the world has said of it."""
-
-    def acting(self, policy: AbstractPolicy) -> AbstractPolicy:
-        """The planner's policy as it acts in the real environment: not more noisily than the
-        expert seems to."""
-        return no_noisier_than(policy, self.clone)
 
 
 class Verdict(NamedTuple):

@@ -80,14 +80,11 @@ def measure(
         noise = floor**2 + pooled.scatter(mmd) / pooled.episodes if settings.floor else 0.0
         return choice.or_tied(policy, mmd, state.iteration, jnp.asarray(noise))
 
-    acted = state.policy
-    if state.inference is not None:
-        acted = state.inference.acting(acted)
-    chosen = offer(state.chosen, acted, 0)
+    chosen = offer(state.chosen, state.policy, 0)
     if state.inference is not None:
         clone, clone_mmd = state.inference.clone, distances[1]
         # a tie goes to what is offered last, so that is the nearer one
-        policy_last = offer(offer(state.chosen, clone, 1), acted, 0)
+        policy_last = offer(offer(state.chosen, clone, 1), state.policy, 0)
         chosen = where(clone_mmd < mmd, offer(chosen, clone, 1), policy_last)
         # what the untrained policy did says nothing of these two
         untrained = exploring(settings, problem, state.iteration)

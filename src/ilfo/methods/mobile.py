@@ -48,7 +48,6 @@ from ilfo.methods.mobile_settings import MobILESettings
 from ilfo.planners.base import PlannerState
 from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
-from ilfo.policies.mlp import with_bound
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 
 LEAST_SPREAD = 0.1
@@ -109,7 +108,7 @@ def init(
         termination=settings.termination.init(dim, key=keys["termination"]),
         discriminator=discriminator,
         buffer=settings.empty_buffer(problem),
-        chosen=Choice.none_yet(policy if inference is None else inference.acting(policy)),
+        chosen=Choice.none_yet(policy),
         key=keys["run"],
         iteration=jnp.zeros((), jnp.int32),
         inference=inference,
@@ -202,7 +201,7 @@ def infer(
         lambda s: (s.planner.policy, s.pools, s.chosen, s.inference),
         state,
         (
-            where(starts, with_bound(inference.clone, settings.policy.log_std_min), state.policy),
+            where(starts, inference.clone, state.policy),
             (where(starts, clone_pooled, pooled), clone_pooled),
             where(untrained, newest, state.chosen),
             inference,
@@ -326,8 +325,7 @@ def interact(agent: Agent) -> Rollout:
     if exploring(settings, agent.problem, agent.iteration):
         return collect_rollout(agent, [(state.inference.explorer, settings.streams)])
     own = own_streams(settings)
-    acting = state.inference.acting(state.policy)
-    sharing = [(acting, own), (state.inference.clone, settings.streams - own)]
+    sharing = [(state.policy, own), (state.inference.clone, settings.streams - own)]
     return collect_rollout(agent, sharing)
 
 

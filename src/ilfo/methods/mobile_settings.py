@@ -26,8 +26,8 @@ IMAGINED_STEPS, FEWEST_STREAMS, MOST_STREAMS = 6_400, 16, 128
 PASS_STEPS, PASS_HORIZONS, KEPT_PASSES = 6_400, 32, 3
 """Sizes that follow from the horizon where the settings leave them open: of imagination, of the
 passes of a fit, and of the replay buffer, which holds several of those."""
-MOST_NUMBERS = 2**22
-"""Numbers in the states of a pass, and in those imagined; above 327 dimensions there are fewer
+MOST_NUMBERS = 3 * 2**20
+"""Numbers in the states of a pass, and in those imagined; above 245 dimensions there are fewer
 steps, but not fewer than the least numbers of horizons and streams."""
 
 
@@ -46,7 +46,7 @@ class MobILESettings(Settings):
     """Discriminator between the learner's and the expert's states."""
     planner: AbstractPlanner = TRPO(kl=0.02, critic=GAECritic(discount=None))
     """How the policy is improved inside the model."""
-    policy: MLPPolicy = MLPPolicy(log_std_min=-2.0)
+    policy: MLPPolicy = MLPPolicy(log_std_min=-4.0, state_noise=True)
     """The policy's network."""
     inference: Inference | None = Inference()
     """Actions inferred for the demonstrated steps, and their uses; None infers nothing. It is off

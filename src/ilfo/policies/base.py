@@ -137,8 +137,12 @@ class Gaussian(AbstractDistribution):
         return self.mean
 
     def log_prob(self, action):
+        return self.log_probs(action).sum()
+
+    def log_probs(self, action: Float[Array, " A"]) -> Float[Array, " A"]:
+        """Log-density of each dimension."""
         z = (action - self.mean) * jnp.exp(-self.log_std)
-        return (-0.5 * z**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi)).sum()
+        return -0.5 * z**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi)
 
     def kl(self, other):
         ratio = jnp.exp(2 * (self.log_std - other.log_std))

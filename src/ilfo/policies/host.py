@@ -15,10 +15,17 @@ import numpy as np
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.compiled import CompiledPolicy
 from ilfo.policies.latent import LatentPolicy
-from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
+from ilfo.policies.mlp import (
+    CategoricalMLP,
+    GaussianMLP,
+    MultiCategoricalMLP,
+    StateNoiseMLP,
+    between,
+)
 from ilfo.policies.squashed import LOG_STD_MAX, LOG_STD_MIN, SquashedMLP
 
-MIRRORED = (CategoricalMLP, MultiCategoricalMLP, GaussianMLP, SquashedMLP, LatentPolicy)
+NETWORKS = CategoricalMLP | MultiCategoricalMLP | GaussianMLP | StateNoiseMLP | SquashedMLP
+MIRRORED = (*NETWORKS.__args__, LatentPolicy)
 """Classes whose arithmetic is repeated here."""
 
 
@@ -33,7 +40,7 @@ class HostPolicy:
             return
         if isinstance(policy, LatentPolicy):
             self._latent, policy = HostPolicy(policy.latent), policy.remap
-        assert isinstance(policy, CategoricalMLP | MultiCategoricalMLP | GaussianMLP | SquashedMLP)
+        assert isinstance(policy, NETWORKS)
         self._discrete = isinstance(policy, CategoricalMLP | MultiCategoricalMLP)
         self._counts = policy.counts if isinstance(policy, MultiCategoricalMLP) else None
         self._squashed = isinstance(policy, SquashedMLP)
@@ -45,6 +52,9 @@ class HostPolicy:
         if isinstance(policy, GaussianMLP):
             bounded = np.clip(np.asarray(policy.log_std), policy.log_std_min, policy.log_std_max)
             self._std = np.exp(bounded)[:, None]
+        self._bounds: tuple[float, float] | None = None
+        if isinstance(policy, StateNoiseMLP):
+            self._bounds = policy.log_std_min, policy.log_std_max
 
     @staticmethod
     def single(policy: AbstractPolicy) -> "HostPolicy":
@@ -53,8 +63,8 @@ class HostPolicy:
         return HostPolicy(eqx.combine(jax.tree.map(lambda x: x[None], arrays), static))
 
     def outputs(self, states: np.ndarray) -> np.ndarray:
-        """Logits or means (K, N, ·) for states (K, N, S); of a squashed Gaussian, the means
-        followed by the logarithms of the standard deviations."""
+        """Logits or means (K, N, ·) for states (K, N, S); where the noise depends on the state, the
+        means are followed by the network's outputs for it."""
         if self._latent is not None:
             latent = self._latent.outputs(states)
             chosen = np.eye(latent.shape[-1], dtype=np.float32)[latent.argmax(-1)]
@@ -72,6 +82,8 @@ class HostPolicy:
         out = self.outputs(states)
         if self._squashed:
             return np.tanh(np.split(out, 2, axis=-1)[0])
+        if self._bounds is not None:
+            return np.split(out, 2, axis=-1)[0]
         return self._likeliest(out) if self._discrete else out
 
     def sample(self, states: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -82,6 +94,9 @@ class HostPolicy:
         if self._squashed:
             mean, log_std = np.split(out, 2, axis=-1)
             return np.tanh(mean + np.exp(np.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)) * noise)
+        if self._bounds is not None:
+            mean, free = np.split(out, 2, axis=-1)
+            return mean + np.exp(between(free, *self._bounds, np)) * noise
         if not self._discrete:
             return out + self._std * noise
         return self._likeliest(out + noise)
@@ -97,7 +112,8 @@ class HostPolicy:
         if self._other is not None:
             return self._other.draw_noise(generator, shape)
         outputs = self._biases[-1].shape[-1]
-        full = (*shape, outputs // 2 if self._squashed else outputs)
+        in_halves = self._squashed or self._bounds is not None
+        full = (*shape, outputs // 2 if in_halves else outputs)
         if self._discrete:
             return generator.gumbel(size=full).astype(np.float32)
         return generator.standard_normal(full, dtype=np.float32)

@@ -4,7 +4,8 @@ The last layer is initialised near zero, so that the initial policy is close to 
 N(0, σ₀²)) in every state.
 """
 
-from typing import TypeVar
+import math
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -16,6 +17,10 @@ from ilfo.common.spaces import ActionSpace, DiscreteActions, MultiDiscreteAction
 from ilfo.common.types import Normaliser
 from ilfo.common.validation import require_at_least
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian, MultiCategorical
+
+NEAR = 0.01
+"""The least distance of the initial log σ from its bounds, as a share of what is between them,
+where it depends on the state."""
 
 
 class CategoricalMLP(AbstractPolicy):
@@ -55,6 +60,27 @@ class GaussianMLP(AbstractPolicy):
         return Gaussian(mean, jnp.clip(self.log_std, self.log_std_min, self.log_std_max))
 
 
+class StateNoiseMLP(AbstractPolicy):
+    """A network for the mean of continuous actions and for their standard deviation, so that a
+    policy can be sure in one state and try things in another."""
+
+    network: MLP
+    """Its outputs are the mean, followed by where log σ lies between its bounds, before a logistic
+    function: at a bound it still has a gradient."""
+    normaliser: Normaliser
+    log_std_min: float
+    log_std_max: float
+
+    def distribution(self, state: Float[Array, " S"]) -> Gaussian:
+        mean, free = jnp.split(self.network(jax.lax.stop_gradient(self.normaliser)(state)), 2)
+        return Gaussian(mean, between(free, self.log_std_min, self.log_std_max, jnp))
+
+
+def between(free: Any, low: float, high: float, numpy: Any) -> Any:
+    """Numbers between two bounds from numbers without any; `numpy` is the module that computes."""
+    return low + (high - low) * (0.5 + 0.5 * numpy.tanh(0.5 * free))
+
+
 Policy = TypeVar("Policy", bound=AbstractPolicy)
 
 
@@ -65,24 +91,6 @@ def within_bounds(policy: Policy) -> Policy:
         return policy
     log_std = jnp.clip(policy.log_std, policy.log_std_min, policy.log_std_max)
     return eqx.tree_at(lambda p: p.log_std, policy, log_std)
-
-
-def with_bound(policy: Policy, log_std_min: float) -> Policy:
-    """The same policy with another lower bound of its standard deviations; discrete actions have
-    none."""
-    if not isinstance(policy, GaussianMLP):
-        return policy
-    return within_bounds(eqx.tree_at(lambda p: p.log_std_min, policy, log_std_min))
-
-
-def no_noisier_than(policy: Policy, other: AbstractPolicy) -> Policy:
-    """The same policy, but with the other's standard deviations, and their bound, where those are
-    smaller; discrete actions stay as they are."""
-    if not (isinstance(policy, GaussianMLP) and isinstance(other, GaussianMLP)):
-        return policy
-    log_std = jnp.minimum(within_bounds(policy).log_std, within_bounds(other).log_std)
-    place = lambda p: (p.log_std, p.log_std_min)
-    return eqx.tree_at(place, policy, (log_std, other.log_std_min))
 
 
 class MLPPolicy(eqx.Module):
@@ -98,6 +106,9 @@ class MLPPolicy(eqx.Module):
     """Lower bound of the logarithm, so that the policy never stops exploring."""
     log_std_max: float = 1.0
     """Upper bound of the logarithm."""
+    state_noise: bool = False
+    """The standard deviation depends on the state, as the mean does; otherwise it is the same in
+    every state. Box actions only."""
 
     def __post_init__(self):
         require_at_least(self, 1, "width")
@@ -112,13 +123,27 @@ class MLPPolicy(eqx.Module):
         self, state_dim: int, actions: ActionSpace, normaliser: Normaliser, *, key: Array
     ) -> AbstractPolicy:
         """A policy with random weights; `normaliser` scales its inputs."""
-        network = mlp(state_dim, actions.encoded_dim, self.width, self.depth, jnp.tanh, key=key)
+        discrete = isinstance(actions, DiscreteActions | MultiDiscreteActions)
+        outputs = actions.encoded_dim * (2 if self.state_noise and not discrete else 1)
+        network = mlp(state_dim, outputs, self.width, self.depth, jnp.tanh, key=key)
         last = lambda net: (net.layers[-1].weight, net.layers[-1].bias)
         network = eqx.tree_at(last, network, [0.01 * leaf for leaf in last(network)])
         if isinstance(actions, DiscreteActions):
             return CategoricalMLP(network, normaliser)
         if isinstance(actions, MultiDiscreteActions):
             return MultiCategoricalMLP(network, normaliser, actions.counts)
+        if self.state_noise:
+            first = self._initial_noise() * (jnp.arange(outputs) >= actions.encoded_dim)
+            bias = lambda net: net.layers[-1].bias
+            network = eqx.tree_at(bias, network, bias(network) + first)
+            return StateNoiseMLP(network, normaliser, self.log_std_min, self.log_std_max)
         # `jnp.full` would give a weak type, and the first update would compile everything again
         log_std = self.initial_log_std * jnp.ones(actions.encoded_dim)
         return GaussianMLP(network, log_std, normaliser, self.log_std_min, self.log_std_max)
+
+    def _initial_noise(self) -> float:
+        """What `between` takes to the initial log σ; at most nearly to a bound."""
+        width = self.log_std_max - self.log_std_min
+        share = (self.initial_log_std - self.log_std_min) / width if width else 0.5
+        share = min(max(share, NEAR), 1 - NEAR)
+        return math.log(share / (1 - share))

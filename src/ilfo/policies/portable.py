@@ -24,8 +24,9 @@ import numpy as np
 from ilfo.common.optional import needed_from
 from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.host import NETWORKS
 from ilfo.policies.latent import LatentPolicy
-from ilfo.policies.mlp import CategoricalMLP, GaussianMLP, MultiCategoricalMLP
+from ilfo.policies.mlp import StateNoiseMLP
 from ilfo.policies.onnx_graph import Arrays, to_onnx
 from ilfo.policies.squashed import SquashedMLP
 from ilfo.storage.atomic import atomic, require_new
@@ -47,11 +48,10 @@ def to_arrays(
 
 
 def _network(policy: AbstractPolicy) -> dict[str, np.ndarray]:
-    known = CategoricalMLP | MultiCategoricalMLP | GaussianMLP | SquashedMLP
-    if not isinstance(policy, known):
+    if not isinstance(policy, NETWORKS):
         raise ValueError(
             f"a policy of class {type(policy).__name__} cannot be exported: only CategoricalMLP, "
-            "MultiCategoricalMLP, GaussianMLP, SquashedMLP and LatentPolicy can"
+            "MultiCategoricalMLP, GaussianMLP, StateNoiseMLP, SquashedMLP and LatentPolicy can"
         )
     scales = {"shift": policy.normaliser.shift, "scale": policy.normaliser.scale}
     layers = {
@@ -63,6 +63,8 @@ def _network(policy: AbstractPolicy) -> dict[str, np.ndarray]:
     last = len(policy.network.layers) - 1
     if isinstance(policy, SquashedMLP):
         return _only_mean(arrays, last) | {"activations": np.array([RELU] * last + [TANH])}
+    if isinstance(policy, StateNoiseMLP):
+        arrays = _only_mean(arrays, last)
     return arrays | {"activations": np.array([TANH] * last + [NOTHING])}
 
 
