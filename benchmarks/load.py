@@ -2,14 +2,19 @@
 them streamed from shards.
 
     python -m benchmarks.load [--trajectories 25000 50000 100000] [--dim 1000] [--iterations 2]
+                              [--group FOLDER]
 
 Every size is a new process, with an empty compilation cache, that trains MobILE with its default
 settings on a folder of .npz shards. The table has the size of the recordings, seconds until
 training begins (two passes over them and a part of compiling), of the first iteration (the rest of
 compiling) and of a later one, and the peak of the resident memory, code of libraries included. The
 exit code is 1 if the peak is above 1 GiB, or grows with the number of recordings by more than a
-tenth of their size. No limit is set for the process: one of the address space does not fit JAX,
-which reserves more than it uses.
+tenth of their size. A limit of the address space would not fit JAX, which reserves more than it
+uses. A control group (Linux) limits what is used: with `--group` the training processes join that
+of the folder, and are killed if they need more than it allows.
+
+    mkdir /sys/fs/cgroup/memory/ilfo && cd /sys/fs/cgroup/memory/ilfo
+    echo $((2**30)) > memory.limit_in_bytes    # version 2: /sys/fs/cgroup/ilfo, memory.max
 """
 
 import argparse
@@ -107,15 +112,17 @@ def train(folder: Path, dim: int, iterations: int) -> dict[str, float]:
     }
 
 
-def measure(trajectories: int, dim: int, iterations: int) -> dict[str, float]:
-    """The same in a new process, and the size of the recordings in GiB."""
+def measure(trajectories: int, dim: int, iterations: int, group: Path | None) -> dict[str, float]:
+    """The same in a new process, of a control group if there is one, and the size of the recordings
+    in GiB."""
+    join = ("sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(group)) if group else ()
     with tempfile.TemporaryDirectory() as name:
         folder, cache = Path(name) / "shards", Path(name) / "cache"
         folder.mkdir()
         size = write_shards(folder, trajectories, dim)
         arguments = ("--train", str(folder), "--dim", str(dim), "--iterations", str(iterations))
         done = subprocess.run(
-            (sys.executable, "-m", "benchmarks.load", *arguments),
+            (*join, sys.executable, "-m", "benchmarks.load", *arguments),
             env=os.environ | {"XDG_CACHE_HOME": str(cache)},
             check=True,
             stdout=subprocess.PIPE,
@@ -129,13 +136,14 @@ def main() -> None:
     parser.add_argument("--trajectories", type=int, nargs="+", default=[25_000, 50_000, 100_000])
     parser.add_argument("--dim", type=int, default=1_000, help="dimension of the states")
     parser.add_argument("--iterations", type=int, default=2, help="outer iterations")
+    parser.add_argument("--group", type=Path, help="folder of a control group to train in")
     parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.train is not None:
         print(json.dumps(train(args.train, args.dim, args.iterations)))
         return
     print("load average before:", *(f"{load:.1f}" for load in os.getloadavg()))
-    rows = [measure(count, args.dim, args.iterations) for count in args.trajectories]
+    rows = [measure(count, args.dim, args.iterations, args.group) for count in args.trajectories]
     table = Table("recordings", "GiB", "reading, s", "first iteration, s", "then, s", "peak, GiB")
     for count, row in zip(args.trajectories, rows, strict=True):
         numbers = [row[name] for name in ("size", "reading", "first", "iteration", "peak")]
