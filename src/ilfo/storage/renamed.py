@@ -35,6 +35,7 @@ ADDED: dict[str, dict[str, Any]] = {
     "Problem": {"every": 1},
     "MMD": {"scales": 1, "ridge": None},
     "Passes": {"averaged": False},
+    "MLPPolicy": {"state_noise": False},
     "BufferNormalised": {"quantile": 1.0, "soft": False},
 }
 """Class: settings that it did not have at first, and the value that does what the code did then,
