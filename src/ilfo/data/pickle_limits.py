@@ -42,7 +42,7 @@ class Limits:
     def __init__(self, size: int):
         self._size = size
         self._instructions = 100_000 + size // 2
-        self._made = 1_000_000 + 4 * size
+        self._made = 500_000 + 2 * size
         self.expanded = 8_000_000 + 64 * size
         """Memory of the result if nothing in it were shared, in bytes."""
 
