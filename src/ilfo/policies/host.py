@@ -7,6 +7,7 @@ have a leading axis K. A policy of another class than the package's own is compi
 
 import itertools
 from collections.abc import Sequence
+from typing import get_args
 
 import equinox as eqx
 import jax
@@ -25,7 +26,8 @@ from ilfo.policies.mlp import (
 from ilfo.policies.squashed import LOG_STD_MAX, LOG_STD_MIN, SquashedMLP
 
 NETWORKS = CategoricalMLP | MultiCategoricalMLP | GaussianMLP | StateNoiseMLP | SquashedMLP
-MIRRORED = (*NETWORKS.__args__, LatentPolicy)
+"""Policies that are one network."""
+MIRRORED = (*get_args(NETWORKS), LatentPolicy)
 """Classes whose arithmetic is repeated here."""
 
 
