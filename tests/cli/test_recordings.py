@@ -6,6 +6,7 @@ import pytest
 from ilfo.cli import main
 from ilfo.cli import train as runs
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.environments.tasks import find_task
 from ilfo.runs import machine
 from tests.data.test_demonstrations import assert_same, example
 from tests.helpers.agents import MACHINE
@@ -122,3 +123,17 @@ def test_mistakes(arguments, message, tmp_path, capsys):
     before = sorted(tmp_path.iterdir())
     assert message in mistake(arguments, capsys)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_velocities_are_added_at_the_command_line(tmp_path, capsys):
+    whole, part, back = (tmp_path / f"{name}.npz" for name in ("whole", "part", "back"))
+    find_task("cartpole").load(2).states_only().save(whole)
+    main(["demos", "select", str(whole), str(part), "--dimensions", "0", "2"])
+    main(["demos", "velocities", str(part), str(back), "--env", "CartPole-v1"])
+    made, true = Demonstrations.load(back), Demonstrations.load(whole)
+    assert made.observed is None
+    for one, other in zip(made, true, strict=True):
+        np.testing.assert_allclose(one.states[:-1], other.states[:-1], atol=0.03)
+    with pytest.raises(SystemExit):
+        main(["demos", "velocities", str(whole), str(tmp_path / "no.npz"), "--env", "CartPole-v1"])
+    assert "hold all 4 dimensions" in capsys.readouterr().err

@@ -8,7 +8,7 @@ other units, in another order, or backwards.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,12 @@ SAME = 1.5
 """Constants within this factor are the same."""
 RATES = 20
 """Recorded states are hardly more control steps apart."""
+
+
+Level = Literal["between", "before", "after"]
+LEVELS: tuple[Level, ...] = ("between", "before", "after")
+"""The velocity by which a position changes over a step: the mean of both, the one before the step,
+or the one after it."""
 
 
 class Pace(NamedTuple):
@@ -92,8 +98,8 @@ def paces(seen: np.ndarray, recorded: np.ndarray) -> Iterator[Pace]:
     recorded ones (m, 2, S) do not contradict by noise alone."""
     if min(len(seen), len(recorded)) < 3:
         return
-    alike, slopes = _relations(seen)
-    own_alike, own_slopes = _relations(recorded)
+    alike, slopes, _ = _relations(seen)
+    own_alike, own_slopes, _ = _relations(recorded)
     for position in range(len(alike)):
         velocity = int(np.argmax(alike[position]))
         if alike[position, velocity] < CERTAIN:
@@ -105,6 +111,29 @@ def paces(seen: np.ndarray, recorded: np.ndarray) -> Iterator[Pace]:
         elif right >= LIKELY:
             ratio = own_slopes[position, velocity] / slopes[position, velocity]
             yield Pace(position, velocity, float(ratio), velocity)
+
+
+class Motion(NamedTuple):
+    """A position and its velocity, as an environment shows them."""
+
+    position: int
+    velocity: int
+    slope: float
+    """Change of the position over a control step, for a velocity of 1."""
+    level: Level
+    """When the velocity is the one by which the position changes over the step."""
+
+
+def motions(seen: np.ndarray) -> Iterator[Motion]:
+    """One for each position that the environment's steps (n, 2, S) show."""
+    if len(seen) < 3:
+        return
+    alike, slopes, levels = _relations(seen)
+    for position in range(len(alike)):
+        velocity = int(np.argmax(alike[position]))
+        if alike[position, velocity] >= CERTAIN:
+            slope = float(slopes[position, velocity])
+            yield Motion(position, velocity, slope, LEVELS[levels[position, velocity]])
 
 
 def turned_pairs(seen: np.ndarray, recorded: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -123,18 +152,18 @@ def turned_pairs(seen: np.ndarray, recorded: np.ndarray) -> Iterator[tuple[int, 
             yield position, velocity
 
 
-def _relations(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For dimensions i and j: how closely the change of i follows j, without sign, and the factor
-    between them; both where j fits best, before the step, after it or between. No dimension is its
-    own velocity."""
+def _relations(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For dimensions i and j: how closely the change of i follows j, without sign, the factor
+    between them, and which of `LEVELS` of j fits best; the others are of that level. No dimension
+    is its own velocity."""
     rows = steps.astype(np.float64)
     change = rows[:, 1] - rows[:, 0]
     related = [_relation(change, level) for level in (rows.mean(1), rows[:, 0], rows[:, 1])]
     alike, slopes = (np.stack(each) for each in zip(*related, strict=True))
-    best = alike.argmax(0)[None]
-    alike = np.take_along_axis(alike, best, 0)[0]
+    best = alike.argmax(0)
+    alike = np.take_along_axis(alike, best[None], 0)[0]
     np.fill_diagonal(alike, 0)
-    return alike, np.take_along_axis(slopes, best, 0)[0]
+    return alike, np.take_along_axis(slopes, best[None], 0)[0], best
 
 
 def _relation(change: np.ndarray, level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

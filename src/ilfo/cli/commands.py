@@ -74,6 +74,9 @@ ROOT = Group(
                 ),
                 "noise": Command("demos", "Add noise, as sensors do."),
                 "clip": Command("demos", "Cut short clips that begin anywhere."),
+                "velocities": Command(
+                    "demos", "Add the velocities of recorded positions, by finite differences."
+                ),
             },
         ),
         "expert": Group(

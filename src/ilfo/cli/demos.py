@@ -258,6 +258,33 @@ class Clip(Altered):
         return altered.clips(demonstrations, self.states, self.count, self.seed)
 
 
+@dataclass(frozen=True)
+class Velocities(Altered):
+    """Add the velocities of recorded positions, by finite differences."""
+
+    env: str
+    """The environment whose state they are a part of: an id, package:Id, package:Class or
+    file.py:Class."""
+    horizon: int | None = None
+    """Maximum episode length; by default the environment's own time limit."""
+    every: int | None = None
+    """Control steps between two recorded states, if the file does not say it."""
+    rate: str | None = None
+    """In place of --every: frames per second, e.g. 25Hz."""
+    observe: tuple[str, ...] = ()
+    """Dimensions of the state that the recordings hold, if the file does not say it."""
+
+    def alter(self, demonstrations: Demonstrations) -> Demonstrations:
+        from ilfo.agents.velocities import with_velocities  # takes a while to import
+
+        every, observe = stated(self.env, self.horizon, self.every, self.rate, self.observe)
+        if every is not None:
+            demonstrations = demonstrations.recorded_every(every)
+        if observe:
+            demonstrations = demonstrations.holding(observe)
+        return with_velocities(demonstrations, factory(self.env, self.horizon))
+
+
 COMMANDS = {
     "inspect": Inspect,
     "record": Record,
@@ -266,4 +293,5 @@ COMMANDS = {
     "select": Select,
     "noise": Noise,
     "clip": Clip,
+    "velocities": Velocities,
 }

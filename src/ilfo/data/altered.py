@@ -1,4 +1,5 @@
-"""Recordings made worse on purpose: fewer frames, parts of the state, noise, short clips.
+"""Recordings made worse on purpose: fewer frames, parts of the state, noise, short clips; and with
+dimensions that were computed from others.
 
 Each function returns new demonstrations without actions, whose metadata say what was done. With
 them a user can try how robust a task is before recording it.
@@ -12,8 +13,8 @@ from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.statements import CLIP_STATES, CLIPS, EVERY, NAMES, OBSERVED, SECONDS, valid_rate
 from ilfo.data.trajectory import Trajectory
 
-NOISE = "noise"
-"""Entry of the metadata."""
+NOISE, DERIVED = "noise", "derived"
+"""Entries of the metadata: the share of noise, and dimensions of the state that were computed."""
 
 
 def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
@@ -121,8 +122,30 @@ def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0
     return _of(demonstrations, made, {CLIPS: True, CLIP_STATES: states})
 
 
+def with_dimensions(
+    demonstrations: Demonstrations,
+    numbers: Sequence[int],
+    compute: Callable[[np.ndarray], np.ndarray],
+    state_dim: int,
+) -> Demonstrations:
+    """Recordings of a part of the state, with further dimensions of it in the order of the state.
+    `compute` makes one column for each of their numbers from the states of a trajectory."""
+    held = [*(demonstrations.observed or range(demonstrations.dim)), *numbers]
+    order = np.argsort(held)
+
+    def joined(trajectory: Trajectory) -> Trajectory:
+        rows = np.concatenate([trajectory.states, compute(trajectory.states)], axis=1)
+        return Trajectory(rows[:, order].astype(trajectory.states.dtype), trajectory.terminal)
+
+    made = _changed(demonstrations, joined, {DERIVED: sorted(numbers)}, without=(OBSERVED, NAMES))
+    return made if len(held) == state_dim else made.holding(sorted(held))
+
+
 def _changed(
-    demonstrations: Demonstrations, change: Callable[[Trajectory], Trajectory], added: dict
+    demonstrations: Demonstrations,
+    change: Callable[[Trajectory], Trajectory],
+    added: dict,
+    without: Sequence[str] = (),
 ) -> Demonstrations:
     def each() -> Iterator[Trajectory]:
         for index, trajectory in enumerate(demonstrations):
@@ -131,13 +154,17 @@ def _changed(
             except ValueError as error:
                 raise ValueError(f"trajectory {index}: {error}") from error
 
-    return _of(demonstrations, list(each()), added)
+    return _of(demonstrations, list(each()), added, without)
 
 
 def _of(
-    demonstrations: Demonstrations, trajectories: Sequence[Trajectory], added: dict
+    demonstrations: Demonstrations,
+    trajectories: Sequence[Trajectory],
+    added: dict,
+    without: Sequence[str] = (),
 ) -> Demonstrations:
     metadata = demonstrations.states_only().metadata
+    metadata = {name: value for name, value in metadata.items() if name not in without}
     if "rebuild" in metadata:
         metadata["altered_from"] = metadata.pop("rebuild")
     return Demonstrations.from_arrays(
