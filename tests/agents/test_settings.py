@@ -55,7 +55,7 @@ def test_parts_of_a_method_can_be_named():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"planner": "WRONG"}, "planner: there is no 'WRONG'; choose among PPO, TRPO"),
+        ({"planner": "WRONG"}, "planner: there is no 'WRONG'; choose among PPO, TRPO, SACPlanner"),
         ({"inference": "WRONG"}, "inference: there is no 'WRONG'; choose among Inference, none"),
         ({"planner.kl": "much"}, "planner.kl: expected float, got 'much'"),
         ({"speed": 1}, "speed: MobILESettings has no field 'speed'; it has dynamics"),

@@ -427,8 +427,14 @@ MISTAKES = [
     (["train", "--set", "dynamics=FiniteDynamics"], "FiniteDynamics cannot be chosen by its name"),
     (["train", "--set", "bonus=CalibratedBonus"], "which EnsembleDynamics does not promise"),
     (["train", "--set", "weight=2"], "MobILESettings.weight is 2.0, but must lie in [0, 1]"),
-    (["train", "--set", "planner=GPT"], "planner: there is no 'GPT'; choose among PPO, TRPO"),
-    (["train", "--set", "planner=MMD"], "planner: there is no 'MMD'; choose among PPO, TRPO"),
+    (
+        ["train", "--set", "planner=GPT"],
+        "planner: there is no 'GPT'; choose among PPO, TRPO, SACPlanner",
+    ),
+    (
+        ["train", "--set", "planner=MMD"],
+        "planner: there is no 'MMD'; choose among PPO, TRPO, SACPlanner",
+    ),
     (
         ["train", "--set", "dynamics=FiniteDynamics"],
         "cannot be chosen by its name alone",

@@ -32,7 +32,9 @@ from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.factory import factory
 from ilfo.methods.mobile import MobILESettings, improve, init, judge
 from ilfo.planners.ppo import PPO
+from ilfo.planners.sac_planner import SACPlanner
 from ilfo.policies.host import HostPolicy
+from ilfo.policies.mlp import MLPPolicy
 from ilfo.rollouts.collect import collect
 from tests.helpers.agents import (
     HORIZON,
@@ -310,6 +312,10 @@ def first_two(state):
 
 
 BOX = BoxActions((-1.0, -2.0), (1.0, 2.0), (2,))
+OFF_POLICY = {
+    "planner": SACPlanner(updates=2, branch=3, batch_size=4, width=8),
+    "policy": MLPPolicy(width=8, depth=1, state_noise=True),
+}
 COMBINATIONS = {
     "known ending": (
         {"termination": KnownTermination(cartpole_ends)},
@@ -319,6 +325,8 @@ COMBINATIONS = {
     "no ending": ({"termination": NoTermination()}, DiscreteActions(2), None),
     "box": ({}, BOX, None),
     "box, PPO": ({"planner": PPO(plan=SETTINGS.dynamics.plan)}, BOX, None),
+    "box, SAC": (OFF_POLICY, BOX, None),
+    "box, SAC, feature map": (OFF_POLICY, BOX, first_two),
     "knr, the theorem's bonus": (
         {"dynamics": KNRDynamics(RandomFourier(4)), "bonus": CalibratedBonus()},
         BOX,

@@ -12,7 +12,7 @@ from ilfo.common.buffer import Buffer
 from ilfo.common.spaces import DiscreteActions
 from ilfo.common.types import DemonstratedSteps, Expert, Normaliser, Transition
 from ilfo.dynamics.bonus import FittedBonus
-from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
+from ilfo.rollouts.imagine import World, draw_branches, draw_starts, trusted_radius
 from tests.helpers.models import (
     BOX,
     DRIFT,
@@ -232,3 +232,16 @@ def test_paired_without_any_first_state_it_sees_what_begins_at_resets():
     )
     assert judged.tolist() == [True] * 8 + [False] * 2
     assert all(row in RESETS for row in starts.tolist()[:8])
+
+
+def test_branches_begin_in_the_newest_transitions_and_in_demonstrated_states():
+    visited = [[float(i), 0.0] for i in range(1, 12)]
+    newest = {float(i) for i in range(4, 12)}  # as many as the ring holds
+    shown = expert([50.0, 0.0], [60.0, 0.0])
+    draw = lambda share, who=shown: draw_branches(
+        remembered([], visited), who, 40, share, key=jax.random.key(0)
+    )[:, 0].tolist()
+    assert set(draw(0.0)) == newest
+    assert set(draw(0.25)[:30]) <= newest
+    assert set(draw(0.25)[30:]) == {50.0, 60.0}
+    assert set(draw(0.25, expert())) <= newest

@@ -48,7 +48,7 @@ from ilfo.methods.mobile_settings import MobILESettings
 from ilfo.planners.base import PlannerState
 from ilfo.planners.critic import Batch
 from ilfo.policies.base import AbstractPolicy
-from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
+from ilfo.rollouts.imagine import World, draw_branches, draw_starts, trusted_radius
 
 LEAST_SPREAD = 0.1
 """A bonus that varies less than this is not made to vary as much as the cost."""
@@ -135,7 +135,7 @@ def improve(
     )
     bonus = settings.bonus.fit(dynamics.model, newest)
     planner = adapt_scales(problem, state, buffer)
-    scales = planner.critic.critic.normaliser
+    scales = planner.normaliser
     radius = trusted_radius(scales, newest, expert, settings.runaway)
     world = World(dynamics.model, termination.rule, bonus, scales, radius)
     state = eqx.tree_at(
@@ -253,6 +253,8 @@ def policy_step(
     discriminator, batch, log = judge(
         settings, expert, discriminator, rollout, bonuses, judged, refit
     )
+    if settings.planner.branch_length is not None:
+        batch = branch(settings, problem, imagination, planner.policy, discriminator, key=key)
     if excess is not None:
         infers = settings.inference is not None
         reach = signal(expert, log["imagined_mmd"], judged.sum(), excess, infers)
@@ -272,13 +274,12 @@ def judge(
     judged: Bool[Array, " N"],
     refit: Bool[Array, ""],
 ) -> tuple[Any, Batch, Log]:
-    """Fit f_w to tell imagined states from demonstrated ones, and compute the cost of every step,
-    (1 - λ)·clip(f_w) - λ·b, with b in the units of f_w if `balanced`.
+    """Fit f_w to tell imagined states from demonstrated ones, and compute the cost of every step.
 
     f_w is fitted on the trajectories that are `judged`: the others began in the midst of a
     demonstration and do not show where the policy goes.
     """
-    spec, share = settings.discriminator, settings.weight
+    spec = settings.discriminator
     features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
     own = jax.tree.map(
         lambda x: x & judged[:, None],
@@ -289,24 +290,66 @@ def judge(
     mean = total / jnp.maximum(time, 1.0)
     discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
 
-    seen = lambda x: jnp.where(rollout.valid, x, 0).sum() / jnp.maximum(rollout.valid.sum(), 1)
+    batch = price(settings, discriminator, features, rollout, bonuses)
+    seen = functools.partial(valid_mean, rollout)
+    log = {
+        "imagined_mmd": discriminator.distance(mean, expert.mean_features),
+        "cost": seen(batch.cost),
+        "bonus": seen(bonuses),
+        "imagined_length": rollout.valid.sum() / rollout.valid.shape[0],
+        "runaway_share": rollout.runaway.any(1).mean(),
+    }
+    return discriminator, batch, log
+
+
+def price(
+    settings: MobILESettings,
+    discriminator: Any,
+    features: Float[Array, "N T D"],
+    rollout: Rollout,
+    bonuses: Float[Array, "N T"],
+) -> Batch:
+    """The cost of every step, (1 - λ)·clip(f_w) - λ·b, with b in the units of f_w if `balanced`."""
+    spec, share = settings.discriminator, settings.weight
+    seen = functools.partial(valid_mean, rollout)
     spread = lambda x: jnp.sqrt(seen((x - seen(x)) ** 2))
     away, reward = spec.cost(discriminator, features), share * bonuses
     if settings.balanced:
         reward = reward * spread(away) / jnp.maximum(spread(bonuses), LEAST_SPREAD)
     cost = (1 - share) * away - reward
     after_terminal, after_runaway = spec.ending_costs(discriminator)
-    batch = Batch(
+    return Batch(
         rollout, cost, (1 - share) * after_terminal, (1 - share) * after_runaway, bonus=reward
     )
-    log = {
-        "imagined_mmd": discriminator.distance(mean, expert.mean_features),
-        "cost": seen(cost),
-        "bonus": seen(bonuses),
-        "imagined_length": rollout.valid.sum() / rollout.valid.shape[0],
-        "runaway_share": rollout.runaway.any(1).mean(),
-    }
-    return discriminator, batch, log
+
+
+def valid_mean(rollout: Rollout, x: Float[Array, "N T"]) -> Float[Array, ""]:
+    """Mean over the valid steps."""
+    return jnp.where(rollout.valid, x, 0).sum() / jnp.maximum(rollout.valid.sum(), 1)
+
+
+def branch(
+    settings: MobILESettings,
+    problem: Problem,
+    imagination: Imagination,
+    policy: AbstractPolicy,
+    discriminator: Any,
+    *,
+    key: Array,
+) -> Batch:
+    """Short trajectories from anywhere, for a planner that asks for them; as many steps as those
+    of a whole horizon have."""
+    length, streams = settings.planner.branch_length, settings.imagined_streams
+    assert length is not None
+    assert streams is not None
+    start_key, imagine_key = jax.random.split(jax.random.fold_in(key, 1))
+    world, buffer, expert = imagination.world, imagination.buffer, imagination.expert
+    count = max(streams * problem.horizon // length, 1)
+    starts = draw_branches(buffer, expert, count, settings.expert_starts, key=start_key)
+    rollout = world.imagine(policy, problem.actions, starts, length, key=imagine_key)
+    features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
+    bonuses = world.bonuses(problem.actions, rollout)
+    return price(settings, discriminator, features, rollout, bonuses)
 
 
 def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> PlannerState:

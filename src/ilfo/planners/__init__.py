@@ -1,6 +1,7 @@
 """Planners: improve a policy from a batch of trajectories with costs.
 
 `TRPO` is MobILE's planner; `PPO` can take its place. Both estimate advantages with a `GAECritic`.
+`SACPlanner` plans off-policy from short imagined trajectories.
 MobILE makes the batch in its model; GAIL, GAIfO and the training of experts make it in the real
 environment. A planner of your own derives from `AbstractPlanner`. `SAC` learns off-policy from a
 replay of steps with rewards.
@@ -12,6 +13,7 @@ from ilfo.planners.ppo import PPO
 from ilfo.planners.pull import Pull
 from ilfo.planners.replay import Experience
 from ilfo.planners.sac import SAC, SACState
+from ilfo.planners.sac_planner import SACPlanner
 from ilfo.planners.trpo import TRPO
 
 __all__ = [
@@ -24,5 +26,6 @@ __all__ = [
     "GAECritic",
     "PlannerState",
     "Pull",
+    "SACPlanner",
     "SACState",
 ]

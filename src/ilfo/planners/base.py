@@ -23,6 +23,11 @@ class PlannerState(eqx.Module):
     optimiser: Any
     """State of the policy's optimiser; None for a planner without one."""
 
+    @property
+    def normaliser(self) -> Normaliser:
+        """Of the states, for all networks."""
+        return self.critic.critic.normaliser
+
     def rescaled(self, normaliser: Normaliser) -> "PlannerState":
         """The same networks, with another normaliser of the state."""
         scales = lambda p: (p.policy.normaliser, p.critic.critic.normaliser)
@@ -31,6 +36,12 @@ class PlannerState(eqx.Module):
 
 class AbstractPlanner(eqx.Module):
     """Hyper-parameters of a planner, and its update."""
+
+    @property
+    def branch_length(self) -> int | None:
+        """How long the trajectories of a batch should be, if they should branch off anywhere;
+        None for trajectories of a whole horizon."""
+        return None
 
     def for_horizon(self, horizon: int) -> "AbstractPlanner":
         """The planner with what follows from the horizon filled in."""

@@ -27,6 +27,11 @@ LEAST_DISCOUNT = 0.8
 """The smallest discount that a short horizon asks for."""
 
 
+def discount_for(horizon: int) -> float:
+    """The discount that a horizon asks for."""
+    return max(LEAST_DISCOUNT, 1 - 5 / horizon)
+
+
 class Batch(eqx.Module):
     """Trajectories with costs, from which a planner improves the policy."""
 
@@ -92,7 +97,7 @@ class GAECritic(eqx.Module):
         """With the discount that the horizon asks for, where it is left open."""
         if self.discount is not None:
             return self
-        return replace(self, discount=max(LEAST_DISCOUNT, 1 - 5 / horizon))
+        return replace(self, discount=discount_for(horizon))
 
     @property
     def gamma(self) -> float:

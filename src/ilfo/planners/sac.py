@@ -7,10 +7,12 @@
 
 After a terminal step y = r; after truncation it bootstraps. What the reward is and where the steps
 come from is the caller's business: `update` takes one batch of steps with rewards, `updates` as
-many batches from a replay as are asked for, in one compiled loop.
+many batches from a replay as are asked for, in one compiled loop. With another term of the
+policy's objective, that above counts in units of E |min Q| (as TD3+BC weighs its two terms;
+Fujimoto & Gu, 2021).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -27,10 +29,15 @@ from ilfo.common.spaces import ActionSpace, BoxActions
 from ilfo.common.types import Log, Normaliser, Transition
 from ilfo.common.validation import require_at_least, require_positive, require_share
 from ilfo.planners.replay import Experience, draw_slots, steps_at
+from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.squashed import SquashedMLP
 
+TINY = 1e-6
+"""Least mean value that the policy's objective is divided by."""
 Reward = Callable[[Transition], Float[Array, " n"]]
 """Rewards of a batch of steps, in the place of the recorded ones."""
+Term = Callable[[Any, Float[Array, "n A"]], Float[Array, ""]]
+"""What to add to the policy's objective, given the policy and its actions in a batch."""
 
 
 class Critics(eqx.Module):
@@ -50,12 +57,22 @@ class Critics(eqx.Module):
 class SACState(eqx.Module):
     """Networks, temperature, and the states of their optimisers."""
 
-    policy: SquashedMLP
+    policy: Any
+    """A policy on Box actions whose distributions have `sample_with_log_prob`."""
     critics: Critics
     targets: Critics
     log_temperature: Float[Array, ""]
     optimisers: tuple[Any, Any, Any]
     """Of the policy, the critics and the temperature."""
+
+    @property
+    def normaliser(self) -> Normaliser:
+        """Of the states, for all networks."""
+        return self.policy.normaliser
+
+    def rescaled(self, normaliser: Normaliser) -> "SACState":
+        """The same networks, with another normaliser of the state."""
+        return eqx.tree_at(lambda s: s.policy.normaliser, self, normaliser)
 
 
 class SAC(eqx.Module):
@@ -97,10 +114,11 @@ class SAC(eqx.Module):
         policy = SquashedMLP.random(
             state_dim, dim, self.width, self.depth, normaliser, key=policy_key
         )
-        inputs = state_dim + dim
-        critics = Critics(
-            *(mlp(inputs, "scalar", self.width, self.depth, key=k) for k in critic_keys)
-        )
+        return self.start(policy, state_dim + dim, critic_keys)
+
+    def start(self, policy: AbstractPolicy, inputs: int, keys: Sequence[Array]) -> SACState:
+        """Random critics, with so many inputs, for a policy; one key for each of them."""
+        critics = Critics(*(mlp(inputs, "scalar", self.width, self.depth, key=k) for k in keys))
         temperature = jnp.log(self.initial_temperature * jnp.ones(()))
         start = lambda part: self.optimiser.build().init(eqx.filter(part, eqx.is_inexact_array))
         optimisers = (start(policy), start(critics), start(temperature))
@@ -114,11 +132,19 @@ class SAC(eqx.Module):
         return self._update(state, batch, noise)
 
     def updates(
-        self, state: SACState, replay: Ring, count: int, reward: Reward | None = None, *, key: Array
+        self,
+        state: SACState,
+        replay: Ring,
+        count: int,
+        reward: Reward | None = None,
+        term: Term | None = None,
+        *,
+        key: Array,
     ) -> tuple[SACState, Log]:
         """`count` updates, each from a new batch of the replay; the log has the means.
 
-        `reward` computes the rewards anew, for a learner whose reward changes."""
+        `reward` computes the rewards anew, for a learner whose reward changes. `term` is added to
+        the policy's objective."""
         slot_key, noise_key = jax.random.split(key)
         slots = draw_slots(replay, count, self.batch_size, key=slot_key)
         any_state = replay.items.transition.state[0]
@@ -129,13 +155,17 @@ class SAC(eqx.Module):
             batch = steps_at(replay, slots)
             if reward is not None:
                 batch = batch._replace(reward=reward(batch.transition))
-            return self._update(state, batch, noise)
+            return self._update(state, batch, noise, term)
 
         state, log = filter_scan(step, state, (slots, noise))
         return state, jax.tree.map(jnp.mean, log)
 
     def _update(
-        self, state: SACState, batch: Experience, noise: Float[Array, "2 n A"]
+        self,
+        state: SACState,
+        batch: Experience,
+        noise: Float[Array, "2 n A"],
+        term: Term | None = None,
     ) -> tuple[SACState, Log]:
         steps, temperature = batch.transition, jnp.exp(state.log_temperature)
         normalise = state.policy.normaliser
@@ -156,7 +186,11 @@ class SAC(eqx.Module):
         def policy_loss(policy):
             action, log_prob = _draw(policy, steps.state, noise[1])
             worth = jnp.minimum(*critics(now, action))
-            return (temperature * log_prob - worth).mean(), (log_prob.mean(), worth.mean())
+            objective = (temperature * log_prob - worth).mean()
+            if term is not None:
+                unit = jax.lax.stop_gradient(jnp.abs(worth).mean())
+                objective = objective / jnp.maximum(unit, TINY) + term(policy, action)
+            return objective, (log_prob.mean(), worth.mean())
 
         (_, (log_prob, worth)), slope = eqx.filter_value_and_grad(policy_loss, has_aux=True)(
             state.policy
@@ -179,7 +213,7 @@ class SAC(eqx.Module):
         return SACState(policy, critics, targets, log_temperature, optimisers), log
 
 
-def _draw(policy: SquashedMLP, states: Float[Array, "n S"], noise: Float[Array, "n A"]):
+def _draw(policy: Any, states: Float[Array, "n S"], noise: Float[Array, "n A"]):
     """An action for each state, and its log-density."""
     return jax.vmap(lambda s, z: policy.distribution(s).sample_with_log_prob(z))(states, noise)
 

@@ -139,10 +139,19 @@ class Gaussian(AbstractDistribution):
     def log_prob(self, action):
         return self.log_probs(action).sum()
 
+    def sample_with_log_prob(
+        self, noise: Float[Array, " A"]
+    ) -> tuple[Float[Array, " A"], Float[Array, ""]]:
+        """The action for one row of noise, and its log-density."""
+        return self.sample(noise), self.log_probs_of_noise(noise).sum()
+
+    def log_probs_of_noise(self, noise: Float[Array, " A"]) -> Float[Array, " A"]:
+        """Log-density of each dimension of the action that `sample` makes of the noise."""
+        return -0.5 * noise**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi)
+
     def log_probs(self, action: Float[Array, " A"]) -> Float[Array, " A"]:
         """Log-density of each dimension."""
-        z = (action - self.mean) * jnp.exp(-self.log_std)
-        return -0.5 * z**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi)
+        return self.log_probs_of_noise((action - self.mean) * jnp.exp(-self.log_std))
 
     def kl(self, other):
         ratio = jnp.exp(2 * (self.log_std - other.log_std))

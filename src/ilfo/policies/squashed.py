@@ -44,8 +44,7 @@ class SquashedGaussian(AbstractDistribution):
     ) -> tuple[Float[Array, " A"], Float[Array, ""]]:
         """The action for one row of noise, and its log-density, exact where tanh saturates."""
         u = self.base.sample(noise)
-        normal = -0.5 * noise**2 - self.log_std - 0.5 * jnp.log(2 * jnp.pi)
-        return jnp.tanh(u), (normal - log_slope(u)).sum()
+        return jnp.tanh(u), (self.base.log_probs_of_noise(noise) - log_slope(u)).sum()
 
     def mode(self):
         """tanh(μ), the median; the density has its maximum elsewhere if σ is large."""

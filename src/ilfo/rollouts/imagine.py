@@ -139,3 +139,17 @@ def draw_starts(
         jnp.where(found, with_first, starts),
         jnp.where(found, jnp.arange(count) < some, own),
     )
+
+
+def draw_branches(
+    buffer: Buffer, expert: Expert, count: int, expert_share: float, *, key: Array
+) -> Float[Array, "N S"]:
+    """States of the newest transitions, and a share of demonstrated ones."""
+    own_key, expert_key = jax.random.split(key)
+    starts = buffer.newest().recent.sample(count, key=own_key).state
+    borrowed = min(round(expert_share * count), count - 1)
+    if not expert.shows_states or not borrowed:
+        return starts
+    demonstrated = expert.steps.before[:STARTS]
+    index = jax.random.randint(expert_key, (borrowed,), 0, demonstrated.shape[0])
+    return jnp.concatenate([starts[: count - borrowed], demonstrated[index]])
