@@ -25,10 +25,10 @@ class SharedCode:
         self._known: dict[Hashable, Callable[..., Any]] = {}
 
     def __call__(self, function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-        key = (meaning(function), shapes(args))
         try:
+            key = (meaning(function), shapes(args))
             hash(key)
-        except TypeError:  # of something that was captured nobody can say what it equals
+        except TypeError:  # of something that it reads nobody can say what it equals
             return compiled(function, *args)
         if key not in self._known:
             self._known[key] = compiled(function, *args)
@@ -51,12 +51,12 @@ def meaning(function: Callable[..., Any]) -> tuple:
         owner, code = function.__self__, function.__code__
         if isinstance(owner, seeds.OverSeeds):
             return code, meaning(owner._function), owner._mesh
-        assert isinstance(owner, agent.Agent), function
+        if not isinstance(owner, agent.Agent):
+            raise TypeError(f"what {function} reads is not known")
         reads = (owner.method.init, owner.settings, owner.problem, owner.seeds)
         return code, *map(exactly, reads)
-    assert inspect.isfunction(function), function
-    assert not function.__defaults__, function
-    assert not function.__kwdefaults__, function
+    if not inspect.isfunction(function) or function.__defaults__ or function.__kwdefaults__:
+        raise TypeError(f"what {function} reads is not known")
     captured = [cell.cell_contents for cell in function.__closure__ or ()]
     return function.__code__, *map(exactly, captured)
 
