@@ -46,8 +46,9 @@ demo: $(DEMO)
 	out=runs/demo-$$(date +%Y%m%d-%H%M%S); \
 	$(BIN)/ilfo train --seeds 2 --out $$out && $(BIN)/ilfo report $$out
 
+# A file's tests share what it has trained, so they stay in one process.
 test: $(DEV)
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS)
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Without --quiet, which also silences the warnings that --strict counts.
 docs: $(DEV)

@@ -6,12 +6,16 @@ Nobody may train a shared agent further: load a copy instead.
 import os
 
 # The tests spend their time compiling. With these flags that takes less than half as long, and
-# computing somewhat longer; `XLA_FLAGS= pytest` tests what users run. Read by JAX at its first
+# computing somewhat longer; what agents compile has options of its own, of which only the last one
+# is added here; `XLA_FLAGS= pytest` tests what users run. Read by JAX at its first
 # computation, hence before anything else.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+    "XLA_FLAGS",
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+    " --xla_cpu_parallel_codegen_split_count=1",
 )
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -35,14 +39,28 @@ from tests.helpers.agents import (
     small_agent,
     small_spec,
 )
+from tests.helpers.sharing import SharedCode
+
+MAPS = 20_000
+"""Memory maps at which compiled code is forgotten; Linux allows a process 65,530."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_code() -> Iterator[SharedCode]:
+    code = SharedCode()
+    with code.in_use():
+        yield code
 
 
 @pytest.fixture(scope="module", autouse=True)
-def forget_compiled_code():
+def forget_compiled_code(shared_code: SharedCode) -> Iterator[None]:
     """Every compiled function takes memory maps, of which a process may have only so many: a worker
     that kept all of them crashed in XLA towards the end of the suite."""
     yield
-    jax.clear_caches()
+    maps = Path("/proc/self/maps")
+    if not maps.exists() or maps.read_bytes().count(b"\n") > MAPS:
+        shared_code.forget()
+        jax.clear_caches()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,9 +18,9 @@ import runpy
 import sys
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import SWEEPS
-from tests.helpers.agents import demonstrations, small_spec
+from tests.helpers.methods import demonstrations, method_spec
 sys.executable = sys.argv.pop(1)
-spec = small_spec("", {ITERATIONS}, seeds={SEEDS})
+spec = method_spec("bco", "", {ITERATIONS}, seeds={SEEDS})
 SWEEPS["tiny"] = (Cell("cell", spec, demonstrations),)
 module = sys.argv.pop(2)
 del sys.argv[1]

@@ -57,7 +57,6 @@ def run(folder: Path, commands: str, cache_home: Path) -> None:
         "XDG_CACHE_HOME": str(cache_home),
         "PYTHONPATH": f"{folder / 'src'}:{folder}",
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-        "XLA_FLAGS": "",
     }
     done = subprocess.run(
         ["bash", "-ec", commands], cwd=folder, env=environment, capture_output=True, text=True

@@ -32,9 +32,12 @@ def test_the_front_page_has_blocks_of_both_kinds():
 
 
 @pytest.mark.slow
-def test_the_blocks_run_one_after_another(tmp_path):
+def test_the_blocks_run_one_after_another(tmp_path, cache_home):
     bin = Path(sys.executable).parent
-    environment = os.environ | {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
+    environment = os.environ | {
+        "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}",
+        "XDG_CACHE_HOME": str(cache_home),
+    }
     for kind, text in blocks():
         command = ["bash", "-e", "-c", text] if kind == "shell" else [sys.executable, "-c", text]
         done = subprocess.run(

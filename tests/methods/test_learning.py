@@ -58,6 +58,6 @@ def test_cartpole_is_learned_from_states_alone(cache_home):
     agent._prepare()
     untrained = [one_seed(agent.state.policy, k) for k in range(2)]
     before = returns(agent, untrained, greedy=True)
-    agent.learn(3000)
+    agent.learn(1200)
     after = returns(agent, [agent.policy(k) for k in range(2)], greedy=True)
     assert chance_of_as_much(after, before) < 0.05

@@ -291,11 +291,13 @@ def test_a_killed_run_resumes_to_the_same_bytes(
     moment, finished_run, demos_file, cache_home, tmp_path
 ):
     run = tmp_path / "run"
-    cache = str(cache_home / "ilfo" / "compiled")
-    path = os.pathsep.join([str(ROOT), *sys.path])
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "JAX_COMPILATION_CACHE_DIR": str(cache_home / "ilfo" / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
+    }
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(demos_file), str(run)],
-        env=os.environ | {"PYTHONPATH": path, "JAX_COMPILATION_CACHE_DIR": cache},
+        [sys.executable, "-c", CHILD, str(demos_file), str(run)], env=environment
     )
     try:
         wait_for(lambda: MOMENTS[moment](run), child)
