@@ -94,3 +94,39 @@ def test_sigterm_gives_the_cursor_back(tmp_path):
     assert shown.count(hide) == 1
     assert shown.rindex(show) > shown.index(hide)
     assert b"stopped; no iteration was finished" in shown
+
+
+COLLECTING = """
+import gc, signal, time
+from ilfo.cli import main, train
+
+def interrupt(phase, _):
+    if phase == "start":
+        gc.callbacks.remove(interrupt)
+        signal.raise_signal(signal.SIGINT)
+
+def start(*_):
+    gc.callbacks.append(interrupt)
+    gc.collect()
+    time.sleep(60)
+    print("went on")
+
+train.start = start
+main(["train", "--out", "nowhere"])
+"""
+
+
+def test_ctrl_c_is_heard_while_garbage_is_collected(tmp_path):
+    """Python drops exceptions there."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTING],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "XDG_CACHE_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 130
+    assert "stopped; no iteration was finished" in done.stdout
+    assert "went on" not in done.stdout
+    assert done.stderr == ""

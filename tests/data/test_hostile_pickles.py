@@ -90,6 +90,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "equal hashes of tuples": lambda: (
         b"\x80\x04}(" + b"".join(number_of(n) + b"\x85N" for n in range(30_000)) + b"u."
     ),
+    "equal hashes of places": lambda: (
+        b"\x80\x02N" + b"".join(b"p%d\n" % (n * (2**61 - 1)) for n in range(1, 20_000)) + b"."
+    ),
     "deep": lambda: EPISODE + b"K\x01" + b"\x85" * 150_000 + CLOSED,
     "a deep key": lambda: b"\x80\x04}K\x01" + b"\x85" * 150_000 + b"Ns.",
     "dtype of a comma": lambda: EPISODE + array_of_type(",") + CLOSED,

@@ -9,6 +9,7 @@ pytest.importorskip("fsspec")
 
 from ilfo.experiments.store import FILES, Store, open_store
 from ilfo.experiments.work import train_run
+from tests.helpers.agents import MACHINE
 
 SPEC = {
     "method": "bc",
@@ -35,8 +36,10 @@ class Dies(Store):
 
 
 @pytest.mark.slow
-def test_a_lost_run_goes_on_elsewhere_with_the_same_bits(tmp_path):
+def test_a_lost_run_goes_on_elsewhere_with_the_same_bits(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="long, and an engine of several nodes is what it is for")
+    # other tests of this process may have computed already, after which devices cannot be set
+    monkeypatch.setattr("ilfo.experiments.work.machine.set_up", lambda devices: MACHINE)
     url = f"file://{tmp_path}/store/sweep/run"
     whole, first, second = (tmp_path / name for name in ("whole", "first", "second"))
     train_run(SPEC, 100, str(whole))

@@ -3,10 +3,15 @@
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+
+
+AGAIN = 0.1
+"""Seconds after which a Ctrl-C that was missed is repeated."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -16,9 +21,10 @@ class Terminated(KeyboardInterrupt):
 @contextmanager
 def prepared_streams() -> Iterator[None]:
     """Let nothing that is printed fail, and let SIGTERM end a command as Ctrl-C does if it shows
-    something on a terminal: otherwise the cursor would stay hidden."""
+    something on a terminal: otherwise the cursor would stay hidden. Let no Ctrl-C be missed."""
     _open_streams()
     form, warnings.formatwarning = warnings.formatwarning, _one_line
+    hook, sys.unraisablehook = sys.unraisablehook, _stop_again
     handler = None
     if sys.stdout.isatty():
         with suppress(ValueError):  # not in the main thread
@@ -27,6 +33,7 @@ def prepared_streams() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = form
+        sys.unraisablehook = hook
         if handler is not None:
             signal.signal(signal.SIGTERM, handler)
 
@@ -47,6 +54,18 @@ def _open_streams() -> None:
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
     return f"warning: {message}\n"
+
+
+def _stop_again(missed: "sys.UnraisableHookArgs") -> None:
+    """Python drops an exception that is raised while it collects garbage, or in `__del__`; JAX has
+    code that runs then. A Ctrl-C that comes at such a moment is repeated a little later."""
+    if not issubclass(missed.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(missed)
+        return
+    number = signal.SIGTERM if issubclass(missed.exc_type, Terminated) else signal.SIGINT
+    again = threading.Timer(AGAIN, signal.raise_signal, [number])
+    again.daemon = True
+    again.start()
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -18,6 +18,8 @@ from ilfo.common.printable import brief
 from ilfo.data.pickle_limits import Bounded, Finisher, Limits, PickleError, Unfinished
 
 _LONGEST_NAME = 200
+_SMALL = 2**32
+"""Integers below this have hashes of their own."""
 _DIMENSIONS = 32
 _CODES = {f"{kind}{size}" for kind in "iuf" for size in (1, 2, 4, 8, 16)} | {"b1"}
 """How pickles write the dtypes of numbers, without their byte order."""
@@ -106,7 +108,7 @@ def _put(into: dict[Any, Any], items: list[Any]) -> dict[Any, Any]:
     takes quadratic time.
     """
     for key in items[::2]:
-        if type(key) is not str and not (type(key) is int and abs(key) < 2**31):
+        if type(key) is not str and not (type(key) is int and abs(key) < _SMALL):
             raise PickleError("it holds a dict whose keys are neither text nor small integers")
     into.update(zip(items[::2], items[1::2], strict=True))
     return into
@@ -186,7 +188,7 @@ class _Reader:
             self.below.append(stack)
             self.stack = []
         elif name.endswith("PUT"):
-            memo[argument] = stack[-1]
+            memo[_place(argument)] = stack[-1]
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
         elif name.endswith("GET"):
@@ -241,6 +243,14 @@ class _Reader:
             _require(list, stack[-1]).extend(items)
         else:
             _put(_require(dict, stack[-1]), items)
+
+
+def _place(number: int) -> int:
+    """Where a value is remembered. Numbers that are written as text may be of any size, and large
+    ones can have equal hashes."""
+    if not 0 <= number < _SMALL:
+        raise PickleError("it remembers a value under a number below 0 or far too large")
+    return number
 
 
 def _name(module: Any, name: Any) -> _Name:
