@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-
 AGAIN = 0.1
 """Seconds after which a Ctrl-C that was missed is repeated."""
 
