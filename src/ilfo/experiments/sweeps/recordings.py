@@ -1,8 +1,8 @@
 """Fewer recordings, and those of an expert without noise: Hopper and Walker2d.
 
-- `TASK-1`: one demonstration.
+- `TASK-1`: one demonstration, ten seeds.
 - `TASK-greedy`: ten demonstrations of an expert that acts greedily, so that they do not show how to
-  recover from small errors.
+  recover from small errors; five seeds.
 - `TASK-greedy-none`: the same without inferred actions.
 """
 
@@ -12,8 +12,10 @@ from ilfo.experiments.sweeps.tasks import FIRST_SEED
 from ilfo.runs.spec import RunSpec
 
 ON = ("hopper", "walker2d")
-SEEDS, SAMPLES = 5, 40_000
-"""Seeds, and environment steps of each."""
+ONE, GREEDY = 10, 5
+"""Seeds with one demonstration, and with those of a greedy expert."""
+SAMPLES = 40_000
+"""Environment steps of each."""
 EVERY = 4
 """Iterations between two points of a learning curve: 3,200 environment steps."""
 
@@ -21,13 +23,13 @@ EVERY = 4
 def _cells() -> tuple[Cell, ...]:
     cells = []
     for task in map(find_task, ON):
-        spec = lambda task=task.name, **fields: RunSpec(
-            task=task, seeds=SEEDS, first_seed=FIRST_SEED, total_timesteps=SAMPLES, **fields
+        spec = lambda seeds, task=task.name, **fields: RunSpec(
+            task=task, seeds=seeds, first_seed=FIRST_SEED, total_timesteps=SAMPLES, **fields
         )
-        none = spec(changes=("inference=none",))
+        none = spec(GREEDY, changes=("inference=none",))
         cells += [
-            Cell(f"{task.name}-1", spec(trajectories=1), every=EVERY),
-            Cell(f"{task.name}-greedy", spec(), task.load_greedy, every=EVERY),
+            Cell(f"{task.name}-1", spec(ONE, trajectories=1), every=EVERY),
+            Cell(f"{task.name}-greedy", spec(GREEDY), task.load_greedy, every=EVERY),
             Cell(f"{task.name}-greedy-none", none, task.load_greedy, every=EVERY),
         ]
     return tuple(cells)
