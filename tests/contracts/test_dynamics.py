@@ -132,11 +132,11 @@ def question(actions, index=0):
     return [x[index] for x in questions(actions)]
 
 
-def assert_close(left, right):
+def assert_close(left, right, rtol=1e-4):
     assert jax.tree.structure(left) == jax.tree.structure(right)
     for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
         if eqx.is_inexact_array(a):
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-5)
         else:
             assert np.array_equal(a, b) if eqx.is_array(a) else a == b
 
@@ -199,8 +199,12 @@ def test_jit_equals_no_jit(name):
 def test_vmap_equals_loop(name):
     model, actions = fitted(name).model, CASES[name][1]
     together = all_answers(model, *questions(actions))
+    # the variance of an exact Gaussian process is a difference of large numbers, whose rounding
+    # depends on the order of sums; on some processors 1.2e-4 of its root is left
+    rtol = 1e-3 if name == "gp-linear-unscaled" else 1e-4
     for i in range(5):
-        assert_close([x[i] for x in together], list(one_answer(model, *question(actions, i))))
+        alone = one_answer(model, *question(actions, i))
+        assert_close([x[i] for x in together], list(alone), rtol)
 
 
 @every_case
