@@ -1,5 +1,6 @@
 """A real Ray cluster of two nodes: one is killed in mid-run, and nothing of the result changes."""
 
+import os
 import re
 import sys
 import threading
@@ -53,6 +54,12 @@ def sweep(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(SWEEP)
     return read_sweep(path)
+
+
+def test_runs_on_a_cluster_of_their_own_have_their_full_share_of_the_processor():
+    with RayEngine("local"):
+        niceness = ray.get(ray.remote(num_cpus=1)(lambda: os.nice(0)).remote())
+    assert niceness == os.nice(0)
 
 
 def jobs_of(sweep, out: Path, mark: Path | None = None):

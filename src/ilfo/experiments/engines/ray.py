@@ -12,6 +12,9 @@ from ilfo.storage.provenance import source, versions
 
 PAUSE = 1.0
 """Seconds after which waiting for a task is interrupted, so that Ctrl-C is heard."""
+OWN = {"worker_niceness": 0}
+"""Configuration of a cluster that is started here: Ray would let its tasks, and so our runs, wait
+for everything else on the machine."""
 LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError")
 """Errors of Ray after which a job can be submitted again."""
 
@@ -46,7 +49,7 @@ class RayEngine(Engine):
         """Most CPUs and GPUs of any one node now."""
 
     def _connect(self, address: str) -> None:
-        own = {"include_dashboard": False} if address == "local" else {}
+        own = {"include_dashboard": False, "_system_config": OWN} if address == "local" else {}
         try:
             _check_reachable(address)
             with warnings.catch_warnings():
