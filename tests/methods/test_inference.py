@@ -20,7 +20,7 @@ from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
-from ilfo.methods.inference import Inference, Inferred, Verdict, explained, verdict
+from ilfo.methods.inference import PASSING, Inference, Inferred, Verdict, explained, verdict
 from ilfo.methods.measuring import exploring
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.runs.launch import start
@@ -46,10 +46,16 @@ def pool(streams: int) -> Pooled:
     return Pooled.of_none(3).joined_by(jnp.ones(3), jnp.ones(()), jnp.zeros(streams), 0.5)
 
 
-def judged(policy_mmd: float, clone_mmd: float, scatter: float, streams: int = 1):
+def judged(
+    policy_mmd: float,
+    clone_mmd: float,
+    scatter: float,
+    streams: int = 1,
+    untrained_mmd: float = np.inf,
+):
     floor = Floor(jnp.asarray(scatter), jnp.asarray(10.0))
-    distances = (jnp.asarray(policy_mmd), jnp.asarray(clone_mmd))
-    return verdict(pool(streams), distances[0], pool(streams), distances[1], floor)
+    policy, clone, untrained = map(jnp.asarray, (policy_mmd, clone_mmd, untrained_mmd))
+    return verdict(pool(streams), policy, pool(streams), clone, floor, untrained)
 
 
 # The world as judge
@@ -69,10 +75,11 @@ def test_a_clone_is_worse_only_beyond_the_noise():
         ({}, True, (1, 1)),
         ({"judged": False}, False, (1, 1)),
         ({"start": False}, True, (0, 1)),
+        ({"progress": False}, False, (0, 0.2)),
     ],
 )
 def test_what_follows_from_a_bad_verdict(fields, untrained, decision):
-    bad = Verdict(worse=jnp.array(True), evidence=jnp.array(0.25))
+    bad = Verdict(*map(jnp.array, (True, 0.25, PASSING)))
     decided = Inference(**fields).decide(jnp.array(0.8), bad, jnp.array(untrained))
     assert tuple(map(float, decided)) == pytest.approx(decision)
 
@@ -86,7 +93,8 @@ def one_demonstration(policy_mmd: float, clone_mmd: float, apart: float):
         return Pooled.of_none(3).joined_by(jnp.ones(3), jnp.ones(()), streams, 0.5)
 
     distances = (jnp.asarray(policy_mmd), jnp.asarray(clone_mmd))
-    return verdict(pools(policy_mmd), distances[0], pools(clone_mmd), distances[1], floor)
+    pools_of = (pools(policy_mmd), pools(clone_mmd))
+    return verdict(pools_of[0], distances[0], pools_of[1], distances[1], floor, jnp.array(jnp.inf))
 
 
 def test_with_one_demonstration_the_clone_has_to_be_nearer_than_noise_explains():
@@ -104,9 +112,44 @@ def test_evidence_against_a_clone_adds_up_and_is_made_up_for():
     for clone in (0.1, 0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1):
         verdict_now = judged(0.2, clone, scatter=0.0)
         assert float(verdict_now.evidence) == pytest.approx(4 if clone == 0.1 else 1 / 4)
-        _, belief = Inference().decide(belief, verdict_now, jnp.array(False))
+        _, belief = Inference(progress=False).decide(belief, verdict_now, jnp.array(False))
         beliefs.append(float(belief))
     assert beliefs == pytest.approx([1, 1 / 4, 1 / 16, 0.05, 0.05, 0.2, 0.8, 1])
+
+
+def test_progress_is_the_share_of_the_way_from_the_untrained_policy_to_the_floor():
+    """The squared floor of one episode and ten demonstrations is scatter · (1 + 1/10)."""
+    progress = lambda clone, untrained: float(
+        judged(0.5, clone, scatter=0.1, untrained_mmd=untrained).progress
+    )
+    assert progress(np.sqrt(0.11), 1.0) == pytest.approx(1)
+    assert progress(np.sqrt(0.11 + 0.89 / 2), 1.0) == pytest.approx(1 / 2, rel=1e-5)
+    assert progress(1.0, 1.0) == pytest.approx(0, abs=1e-6)
+    assert progress(1.5, 1.0) == 0
+    assert progress(0.1, 1.0) == 1
+    assert progress(1.0, np.inf) == 1  # the untrained policy has not acted
+    assert progress(1.0, 0.2) == 1  # it was at the floor: nothing can be said
+
+
+def test_a_clone_that_comes_no_nearer_loses_its_pull_even_if_the_policy_is_no_better():
+    belief, beliefs = jnp.ones(()), []
+    for clone in (0.9, 0.9, 0.9, 0.1, 0.1, 0.1):
+        verdict_now = judged(clone, clone, scatter=0.0, untrained_mmd=1.0)
+        assert not bool(verdict_now.worse)
+        _, belief = Inference().decide(belief, verdict_now, jnp.array(False))
+        beliefs.append(float(belief))
+    lost, regained = 0.19 / PASSING, 0.99 / PASSING
+    assert beliefs[:3] == pytest.approx([lost, lost**2, 0.05], rel=1e-4)
+    assert beliefs[3:] == pytest.approx([0.05 * regained**n for n in (1, 2, 3)], rel=1e-4)
+
+
+@pytest.mark.parametrize(("belief", "starts"), [(0.2, True), (0.1, True), (0.06, False)])
+def test_the_planner_starts_only_from_a_clone_that_is_believed(belief, starts):
+    """This verdict is neutral: belief stays what it was."""
+    verdict_now = Verdict(*map(jnp.array, (False, 1.0, PASSING)))
+    started, after = Inference().decide(jnp.array(belief), verdict_now, jnp.array(False))
+    assert bool(started) == starts
+    assert float(after) == pytest.approx(belief)
 
 
 # The forward model as witness
@@ -236,9 +279,9 @@ def test_the_clone_starts_where_the_world_does_not_call_it_worse(learned):
     _, logs = learned
     assert np.all(logs[0]["clone_starts"] == 1)
     for log in logs[1:]:
-        nearer = log["clone_mmd"] <= log["mmd"]
+        nearer = (log["clone_mmd"] <= log["mmd"]) & (log["pull"] >= 0.1)
         assert np.all(log["clone_starts"][nearer] == 1)
-        assert np.all(log["pull"][nearer] == 1)
+        assert not np.any(log["clone_starts"][log["pull"] < 0.1])
     assert np.isfinite([log["mmd_floor"] for log in logs[1:]]).all()
 
 

@@ -15,10 +15,13 @@ How much of it to believe is measured:
 - The world is the judge. Half of the real streams are acted by the clone, the others by the
   planner's policy. With m and c the distances of their states from the demonstrated ones, the clone
   counts as worse if c² > m² + noise, where the noise is what the expert's own episodes would show.
-  As long as it is not worse, the planner starts from it. Evidence against a clone adds up: the pull
-  is β · B with B ← min(1, B · (m² + noise)/c²) in every iteration, whose logarithm is a cumulative
-  sum as in tests for a change (Page, 1954). So a clone that is worse once keeps most of its pull,
-  and one that stays worse keeps the share `least_pull` of it.
+  As long as it is not worse and is believed, the planner starts from it. Evidence against a clone adds up: the pull
+  is β · B with B ← min(1, B · (m² + noise)/c² · p/p₀) in every iteration, whose logarithm is a
+  cumulative sum as in tests for a change (Page, 1954). p is how much of the way from the untrained
+  policy to the expert the clone has come, in squared distances above the noise floor, and p₀ is two
+  thirds: a policy that is pulled to a bad clone is hardly nearer than it, so that comparing the two
+  is not enough. A clone that is bad once keeps most of its pull, and one that stays bad keeps the
+  share `least_pull` of it.
   With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
@@ -32,6 +35,7 @@ pull, with the expert's own actions and a weight that decays; OPOLO (Zhu et al.,
 its policy by an inverse model.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -57,6 +61,11 @@ RECENT = 3
 """The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
 PULLED = 1_024
 """Demonstrated states in the pull of a planner step."""
+PASSING = 2 / 3
+"""Share of the way from the untrained policy to the expert, in squared distances, that a clone has
+to have come so as not to lose belief."""
+BELIEVED = 0.1
+"""Belief below which the planner does not start from the clone, even if it is not worse."""
 AT_ONCE, PORTION = 3 * 2**20, 2**19
 """Numbers in the states before the demonstrated steps up to which all actions are inferred at once,
 and in those of a portion otherwise: every member has inputs of its own for every step."""
@@ -79,9 +88,12 @@ class Inference(eqx.Module):
     pull: float = 1.0
     """β: largest weight of the pull; 0 turns it off."""
     least_pull: float = 0.05
-    """Share of β that remains as long as the clone stays worse than the policy."""
+    """Share of β that remains as long as the clone stays bad."""
     judged: bool = True
     """Let the world judge the clone; otherwise it always counts as good."""
+    progress: bool = True
+    """Let a clone lose its pull, too, as long as it has come less than two thirds of the way from
+    the untrained policy to the expert; otherwise it is only compared with the policy."""
     witness: bool = True
     """Weigh inferred actions by how much of their step the forward model explains; otherwise all
     alike."""
@@ -96,7 +108,9 @@ class Inference(eqx.Module):
         """Before anything is known; `policy` is the untrained one."""
         inverse = self.inverse.init(state_dim, actions, key=key)
         optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
-        return InferenceState(inverse, policy, policy, policy, optimiser, none, jnp.ones(()))
+        return InferenceState(
+            inverse, policy, policy, policy, optimiser, none, jnp.ones(()), jnp.array(jnp.inf)
+        )
 
     def fit(
         self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
@@ -112,8 +126,8 @@ class Inference(eqx.Module):
         )
         fits = state.fits + 1
         clone = between(state.clone, fitted, (RECENT + 1) / (RECENT + fits))
-        state = InferenceState(
-            inverse, state.explorer, clone, fitted, optimiser, fits, state.belief
+        state = replace(
+            state, inverse=inverse, clone=clone, fitted=fitted, optimiser=optimiser, fits=fits
         )
         return state, inferred, log | {"clone_loss": loss}
 
@@ -123,8 +137,10 @@ class Inference(eqx.Module):
         """Whether the planner starts from the clone, and the new belief in the clone. Before it
         has acted there is nothing to judge it by."""
         unjudged = untrained | (not self.judged)
-        belief = jnp.clip(belief * verdict.evidence, self.least_pull, 1.0)
-        return (unjudged | ~verdict.worse) & self.start, jnp.where(unjudged, 1.0, belief)
+        come = verdict.progress / PASSING if self.progress else 1.0
+        belief = jnp.clip(belief * verdict.evidence * come, self.least_pull, 1.0)
+        starts = unjudged | (~verdict.worse & (belief >= BELIEVED))
+        return starts & self.start, jnp.where(unjudged, 1.0, belief)
 
 
 class InferenceState(eqx.Module):
@@ -139,6 +155,8 @@ class InferenceState(eqx.Module):
     fits: Int[Array, ""]
     belief: Float[Array, ""]
     """The share of the pull that the clone deserves, by all that the world has said of it."""
+    untrained: Float[Array, ""]
+    """Distance of the untrained policy from the expert; infinite if it has not acted."""
 
 
 class Verdict(NamedTuple):
@@ -148,6 +166,8 @@ class Verdict(NamedTuple):
     """It is further from the expert than the policy is, beyond noise."""
     evidence: Float[Array, ""]
     """Squared distance that is allowed, relative to its own: below 1 if it is worse."""
+    progress: Float[Array, ""]
+    """How much of the way from the untrained policy to the expert it has come, between 0 and 1."""
 
 
 def verdict(
@@ -156,8 +176,10 @@ def verdict(
     clone: Pooled,
     clone_mmd: Float[Array, ""],
     floor: Floor,
+    untrained_mmd: Float[Array, ""],
 ) -> Verdict:
-    """Compare the distances of policy and clone; the pools say how many episodes they are of.
+    """Compare the distances of policy, clone and untrained policy; the pools say how many episodes
+    those of policy and clone are of.
 
     The noise is what so many episodes of the expert would show. A single demonstration does not
     tell that: then the noise is what policy and clone show themselves, and it does not excuse the
@@ -167,7 +189,14 @@ def verdict(
     expected = floor.scatter * (1 / policy.episodes + 1 / clone.episodes)
     noise = jnp.where(floor.demonstrations > 1, expected, -own)
     allowed = jnp.maximum(policy_mmd**2 + noise, 0.0)
-    return Verdict(clone_mmd**2 > allowed, allowed / jnp.maximum(clone_mmd**2, 1e-12))
+    lowest = floor(clone.episodes) ** 2
+    way = untrained_mmd**2 - lowest
+    left = jnp.where(way > 0, (clone_mmd**2 - lowest) / jnp.maximum(way, 1e-12), 0.0)
+    return Verdict(
+        clone_mmd**2 > allowed,
+        allowed / jnp.maximum(clone_mmd**2, 1e-12),
+        jnp.clip(1 - left, 0.0, 1.0),
+    )
 
 
 def infer_actions(model: Inverses, steps: DemonstratedSteps) -> Array:

@@ -192,9 +192,13 @@ def infer(
     if spec.witness and not sparse:  # the model explains one step
         trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
     untrained = exploring(settings, problem, state.iteration)
-    judged = verdict(pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor)
+    untrained_mmd = jnp.where(untrained, real["mmd"], inference.untrained)
+    judged = verdict(
+        pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor, untrained_mmd
+    )
     starts, belief = spec.decide(inference.belief, judged, untrained)
-    inference, strength = replace(inference, belief=belief), spec.pull * belief
+    inference = replace(inference, belief=belief, untrained=untrained_mmd)
+    strength = spec.pull * belief
     # nothing that could be returned has acted yet: take the newest
     newest = Choice.unmeasured(inference.clone, state.iteration + 1)
     state = eqx.tree_at(

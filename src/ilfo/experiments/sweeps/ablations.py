@@ -15,6 +15,7 @@ WITHOUT = {
     "start": ("inference.start=false",),
     "pull": ("inference.pull=0",),
     "judge": ("inference.judged=false",),
+    "progress": ("inference.progress=false",),
     "witness": ("inference.witness=false",),
     "bandwidth": ("discriminator.bandwidth_quantile=0.1", "discriminator.scales=1"),
     "horizon": ("planner.critic.discount=0.995",),
