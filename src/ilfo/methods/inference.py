@@ -15,13 +15,13 @@ How much of it to believe is measured:
 - The world is the judge. Half of the real streams are acted by the clone, the others by the
   planner's policy. With m and c the distances of their states from the demonstrated ones, the clone
   counts as worse if c² > m² + noise, where the noise is what the expert's own episodes would show.
-  As long as it is not worse and is believed, the planner starts from it. Evidence against a clone adds up: the pull
-  is β · B with B ← min(1, B · (m² + noise)/c² · p/p₀) in every iteration, whose logarithm is a
-  cumulative sum as in tests for a change (Page, 1954). p is how much of the way from the untrained
-  policy to the expert the clone has come, in squared distances above the noise floor, and p₀ is two
-  thirds: a policy that is pulled to a bad clone is hardly nearer than it, so that comparing the two
-  is not enough. A clone that is bad once keeps most of its pull, and one that stays bad keeps the
-  share `least_pull` of it.
+  As long as it is not worse and is believed, the planner starts from it. Evidence against a clone
+  adds up: the pull is β · B with B ← min(1, B · (m² + noise)/c² · p/p₀) in every iteration, whose
+  logarithm is a cumulative sum as in tests for a change (Page, 1954). p is how much of the way from
+  the untrained policy to the expert the clone has come, in squared distances above the noise floor,
+  and p₀ is two thirds: a policy that is pulled to a bad clone is hardly nearer than it, so that
+  comparing the two is not enough. A clone that is bad once keeps most of its pull, and one that
+  stays bad keeps the share `least_pull` of it.
   With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
