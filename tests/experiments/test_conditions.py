@@ -15,9 +15,11 @@ from ilfo.experiments.sweeps.conditions import (
     BUDGET,
     CELLS,
     CONDITIONS,
+    METHODS,
     ON,
     POSITIONS,
     cell_name,
+    methods_of,
     possible,
     recordings,
 )
@@ -28,10 +30,14 @@ from tests.helpers.results import as_result
 def test_every_condition_has_every_method_that_can():
     names = [cell.name for cell in CELLS]
     assert len(set(names)) == len(names)
-    assert len(names) == 2 * (9 * 4 - 1) + 4 * 4 - 1
+    assert len(names) == 2 * (9 * 4 - 1) + 4 * 4 - 1 + 8 + 4
     assert "hopper-positions-gaifo" in names
     assert "hopper-positions-bco" not in names
-    assert not possible("positions", "bco")
+    assert not possible("hopper", "positions", "bco")
+    assert "hopper-positions-dacfo" in names
+    assert "hopper-discrete-dacfo" not in names
+    assert methods_of("hopper") == tuple(METHODS)
+    assert "dacfo" not in methods_of("reacher")
     for cell in CELLS:
         assert cell.spec.total_timesteps == BUDGET[cell.spec.task]
         assert list(cell.seeds) == [10, 11, 12, 13, 14][: 3 if "walker2d" in cell.name else 5]
@@ -84,9 +90,10 @@ def test_a_row_has_scores_and_distances(tmp_path):
     row = condition_row("hopper", "every4", tmp_path)
     assert row[0] == "every 4th state"
     assert row[1].startswith("0.90 [0.8")
-    assert row[2:] == ("1.5", "–", "–", "0.15 (2 of 5 seeds)", "4.0", "–", "–")
+    assert row[2:] == ("1.5", "–", "–", "0.15 (2 of 5 seeds)", "4.0", *"––––")
     positions = condition_row("hopper", "positions", tmp_path)
-    assert positions[1:] == ("–", "–", "–", "–", "cannot", "–", "–", "–")
+    assert positions[1:] == ("–", "–", "–", "–", "cannot", "–", *"––––")
+    assert len(condition_row("reacher", "recorded", tmp_path)) == 1 + 2 * 4
     assert len(condition_rows("walker2d", tmp_path)) == 1 + len(ON["walker2d"])
 
 

@@ -19,7 +19,7 @@ from ilfo.data.statements import EVERY
 from ilfo.environments.observing import control_step
 from ilfo.environments.tasks import find_task
 from ilfo.experiments.conditions import IMPOSSIBLE, LABELS, MISSING, SWEEP, condition_row
-from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name
+from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name, methods_of
 
 NOISY = 0.1
 """From this share on, recordings count as noisy."""
@@ -148,7 +148,8 @@ def expectations(
         where = task if condition in ON[task] else "hopper"
         row = condition_row(where, condition, results)
         title = f"{where}, {CONDITIONS[condition].label}"
-        entries = dict(zip(LABELS.values(), zip(row[1::2], row[2::2], strict=True), strict=True))
+        labels = [LABELS[method] for method in methods_of(where)]
+        entries = dict(zip(labels, zip(row[1::2], row[2::2], strict=True), strict=True))
         other = elsewhere or (task if where != task else None)
         if all(score in (MISSING, IMPOSSIBLE) for score, _ in entries.values()):
             nowhere = f", neither in {other} nor in {where}, the nearest task" if other else ""
@@ -173,10 +174,10 @@ NOTES = {
         "the built-in tasks with such recordings, but other budgets: `ilfo bench table methods`",
     ),
     "every4": (
-        "BC-O and GAIfO take neighbouring frames for one step; MobILE counts control steps",
+        "BC-O, GAIfO and DACfO take neighbouring frames for one step; MobILE counts control steps",
     ),
     "every8": (
-        "BC-O and GAIfO take neighbouring frames for one step; MobILE counts control steps",
+        "BC-O, GAIfO and DACfO take neighbouring frames for one step; MobILE counts control steps",
     ),
     "positions": ("BC-O cannot learn from a part of the state",),
     "one": ("the noise floor is unknown: a distance cannot be told from the expert's own",),

@@ -16,10 +16,16 @@ from ilfo.common.statistics import interval
 from ilfo.experiments.diagnostics import late
 from ilfo.experiments.results import STALE, changed, read_results
 from ilfo.experiments.runner import find_cells
-from ilfo.experiments.sweeps.conditions import CONDITIONS, METHODS, ON, cell_name, possible
+from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name, methods_of, possible
 
 SWEEP = "conditions"
-LABELS = {"": "MobILE", "none": "MobILE, none inferred", "bco": "BC-O", "gaifo": "GAIfO"}
+LABELS = {
+    "": "MobILE",
+    "none": "MobILE, none inferred",
+    "bco": "BC-O",
+    "gaifo": "GAIfO",
+    "dacfo": "DACfO",
+}
 """Of the methods, by the suffix of a cell's name."""
 DISTANCE = "MMD / floor"
 IMPOSSIBLE, MISSING = "cannot", "–"
@@ -30,7 +36,7 @@ FEW = 3
 
 def records_of(results: Path, task: str, condition: str, method: str) -> list[dict[str, Any]]:
     """The results of a cell; none if it was not run or cannot be."""
-    if not possible(condition, method):
+    if not possible(task, condition, method):
         return []
     cell = find_cells(SWEEP, [cell_name(task, condition, method)])[0]
     return read_results(results, SWEEP, cell)
@@ -38,14 +44,15 @@ def records_of(results: Path, task: str, condition: str, method: str) -> list[di
 
 def condition_rows(task: str, results: Path) -> list[tuple[str, ...]]:
     """A header, then a row per condition of the task: score and distance of each method."""
-    header = ("recordings", *(part for label in LABELS.values() for part in (label, DISTANCE)))
+    labels = [LABELS[method] for method in methods_of(task)]
+    header = ("recordings", *(part for label in labels for part in (label, DISTANCE)))
     return [header, *(condition_row(task, condition, results) for condition in ON[task])]
 
 
 def condition_row(task: str, condition: str, results: Path) -> tuple[str, ...]:
     """Label of the condition; score and distance of each method."""
     row = [CONDITIONS[condition].label]
-    for method in METHODS:
+    for method in methods_of(task):
         records = records_of(results, task, condition, method)
         row += [_score(task, condition, method, records), _distance(records)]
     return tuple(row)
@@ -53,7 +60,7 @@ def condition_row(task: str, condition: str, results: Path) -> tuple[str, ...]:
 
 def _score(task: str, condition: str, method: str, records: Sequence[dict[str, Any]]) -> str:
     if not records:
-        return MISSING if possible(condition, method) else IMPOSSIBLE
+        return MISSING if possible(task, condition, method) else IMPOSSIBLE
     scores = [record["result"]["greedy_score"] for record in records]
     cell = find_cells(SWEEP, [cell_name(task, condition, method)])[0]
     mark = STALE if changed(cell, records) else ""
@@ -101,9 +108,9 @@ def draw_conditions(results: Path, path: Path) -> Path:
 
 def _grid(task: str, results: Path) -> np.ndarray:
     """Mean scores (conditions, methods); NaN where there are none."""
-    grid = np.full((len(ON[task]), len(METHODS)), np.nan)
+    grid = np.full((len(ON[task]), len(methods_of(task))), np.nan)
     for row, condition in enumerate(ON[task]):
-        for column, method in enumerate(METHODS):
+        for column, method in enumerate(methods_of(task)):
             records = records_of(results, task, condition, method)
             if records:
                 grid[row, column] = np.mean([each["result"]["greedy_score"] for each in records])
@@ -113,12 +120,13 @@ def _grid(task: str, results: Path) -> np.ndarray:
 def _draw_grid(axis: Any, task: str, grid: np.ndarray) -> Any:
     shown = axis.imshow(np.clip(grid, 0, 1), vmin=0, vmax=1, cmap="RdYlGn", aspect="auto")
     for row, condition in enumerate(ON[task]):
-        for column, method in enumerate(METHODS):
+        for column, method in enumerate(methods_of(task)):
             value = grid[row, column]
-            empty = MISSING if possible(condition, method) else IMPOSSIBLE
+            empty = MISSING if possible(task, condition, method) else IMPOSSIBLE
             text = empty if np.isnan(value) else f"{value:.2f}"
             axis.text(column, row, text, ha="center", va="center", fontsize="small")
-    axis.set_xticks(range(len(LABELS)), LABELS.values(), rotation=30, ha="right", fontsize="small")
+    methods = [LABELS[method] for method in methods_of(task)]
+    axis.set_xticks(range(len(methods)), methods, rotation=30, ha="right", fontsize="small")
     labels = [CONDITIONS[condition].label for condition in ON[task]]
     axis.set_yticks(range(len(labels)), labels, fontsize="small")
     axis.set(title=task)

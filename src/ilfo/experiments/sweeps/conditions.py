@@ -1,9 +1,9 @@
 """Recordings as they really are: who survives what?
 
 A cell is TASK-CONDITION for the default of MobILE, TASK-CONDITION-METHOD for the others: `none` is
-the default with nothing inferred, `bco` and `gaifo` are the baselines. All have the same budget and
-the same recordings, which are made of the bundled ones. BC-O has to see whole states, so it has no
-cell with positions only.
+the default with nothing inferred, `bco`, `gaifo` and `dacfo` are the baselines. All have the same
+budget and the same recordings, which are made of the bundled ones. BC-O has to see whole states, so
+it has no cell with positions only; DACfO has to act continuously.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,9 @@ OTHER_BODY = ("mass=1.3", "motors=0.8")
 LEVELS = {"hopper": ("bins=5",), "walker2d": ("bins=5",), "reacher": ("bins=3",)}
 """The learner's levels per joint. The experts of Hopper and Walker2d acted continuously, that of
 Reacher with five levels."""
-METHODS = {"": "mobile", "none": "mobile", "bco": "bco", "gaifo": "gaifo"}
+DISCRETE = ("reacher",)
+"""Tasks whose actions are discrete under every condition."""
+METHODS = {"": "mobile", "none": "mobile", "bco": "bco", "gaifo": "gaifo", "dacfo": "dacfo"}
 """Suffix of a cell's name: the method."""
 POINTS = 20
 """Points of a learning curve."""
@@ -92,9 +94,18 @@ def cell_name(task: str, condition: str, method: str = "") -> str:
     return "-".join(part for part in (task, condition, method) if part)
 
 
-def possible(condition: str, method: str) -> bool:
-    """Whether the method can learn from such recordings."""
+def possible(task: str, condition: str, method: str) -> bool:
+    """Whether the method can learn from such recordings, with such a body."""
+    if METHODS[method] == "dacfo":
+        return task not in DISCRETE and condition != "discrete"
     return METHODS[method] != "bco" or CONDITIONS[condition].states
+
+
+def methods_of(task: str) -> tuple[str, ...]:
+    """Suffixes of the methods that can learn the task under some condition."""
+    return tuple(
+        method for method in METHODS if any(possible(task, each, method) for each in ON[task])
+    )
 
 
 def _cell(task: str, condition: str, method: str) -> Cell:
@@ -119,6 +130,6 @@ CELLS = tuple(
     _cell(task, condition, method)
     for task, conditions in ON.items()
     for condition in conditions
-    for method in METHODS
-    if possible(condition, method)
+    for method in methods_of(task)
+    if possible(task, condition, method)
 )
