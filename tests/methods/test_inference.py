@@ -10,6 +10,7 @@ import pytest
 
 from ilfo.agents.callbacks import Callback
 from ilfo.agents.method import LearningWarning
+from ilfo.agents.seeds import one_seed
 from ilfo.agents.selection import Pooled
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Passes
@@ -21,7 +22,7 @@ from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
 from ilfo.methods.inference import PASSING, Inference, Inferred, Verdict, explained, verdict
-from ilfo.methods.measuring import exploring
+from ilfo.methods.measuring import exploring, measure
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.runs.launch import start
 from ilfo.runs.loading import load_best
@@ -291,6 +292,43 @@ def test_the_choice_has_a_distance_that_was_measured_and_knows_the_smallest(lear
     choice = agent.choice()
     np.testing.assert_allclose(choice.smallest, seen.min((0, 1)), rtol=1e-6)
     assert np.isclose(seen, choice.value, rtol=1e-6).any((0, 1)).all()
+
+
+def fallen(agent, smallest: float, **changes):
+    """The state of the first seed before and after its newest policy was measured, if the selected
+    one had this distance; and the log."""
+    settings = replace(agent.settings, **changes).for_problem(agent.problem)
+    args = (agent.state, agent.interact(), agent._expert)
+    state, rollout, expert = (one_seed(each, 0) for each in args)
+    selected = replace(state.chosen, policy=state.inference.explorer, smallest=jnp.array(smallest))
+    kept = jax.tree.map(jnp.zeros_like, state.kept)
+    state = replace(state, chosen=selected, kept=kept)
+    return state, *measure(settings, agent.problem, state, rollout, expert)
+
+
+def test_the_planner_goes_back_to_the_selected_policy_where_the_newest_has_lost_much(learned):
+    before, after, log = fallen(learned[0], smallest=0.0, floor=False)  # without noise
+    assert float(log["fell_back"]) == 1
+    assert bits(after.policy) == bits(before.chosen.policy) != bits(before.policy)
+    assert bits(after.pools[0]) == bits(before.kept)
+    assert float(log["mmd"]) > 0  # what was measured is told
+
+
+@pytest.mark.parametrize(
+    ("smallest", "changes"), [(9.0, {}), (0.0, {"floor": False, "fall_back": False})]
+)
+def test_the_planner_goes_on_from_its_own_policy_otherwise(learned, smallest, changes):
+    before, after, log = fallen(learned[0], smallest, **changes)
+    assert float(log["fell_back"]) == 0
+    assert bits(after.policy) == bits(before.policy)
+    assert bits(after.pools[0]) != bits(before.kept)
+
+
+def test_the_features_of_the_selected_policy_are_kept_with_it(learned):
+    before, after, _ = fallen(learned[0], smallest=9.0)
+    assert bits(after.chosen.policy) != bits(before.chosen.policy)
+    which = 0 if bits(after.chosen.policy) == bits(before.policy) else 1
+    assert bits(after.kept) == bits(after.pools[which])
 
 
 def test_a_saved_agent_goes_on_to_the_bit(learned, tmp_path):

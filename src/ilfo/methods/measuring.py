@@ -4,6 +4,7 @@ The distance of what acted selects the policy to return. How far it exceeds the 
 much of the imagined costs is more than noise.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 KEEP = 0.5
 """How much the features of an iteration count in the pool, relative to those of the next."""
+LOST = 2.0
+"""A policy whose squared distance is this multiple of the smallest one so far, beyond noise, has
+lost what was learned."""
 LEAST_REACH = 1e-3
 """Costs at the noise floor count for this much."""
 
@@ -72,25 +76,52 @@ def measure(
     own = own_streams(settings)
     pools = tuple(map(pool, state.pools, (slice(own), slice(own, None))))
     distances = [fitted.distance(pooled.mean, expert.mean_features) for pooled in pools]
-    mmd, floor = distances[0], expert.floor(pools[0].episodes)
-    log = {"mmd": mmd, "mmd_floor": floor}
+    log = {"mmd": distances[0], "mmd_floor": expert.floor(pools[0].episodes)}
+    if state.inference is not None:
+        log |= {"clone_mmd": distances[1]}
+    state, fell_back = judge_policies(settings, problem, state, pools, distances, log["mmd_floor"])
+    return state, log | {"fell_back": fell_back.astype(jnp.float32)}
 
-    def offer(choice: Choice, policy: AbstractPolicy, which: int) -> Choice:
+
+def judge_policies(
+    settings: MobILESettings,
+    problem: Problem,
+    state: "TrainState",
+    pools: tuple[Pooled, ...],
+    distances: Sequence[Float[Array, ""]],
+    floor: Float[Array, ""],
+) -> tuple["TrainState", Bool[Array, ""]]:
+    """The selection of the policy to return, from which the planner goes on where its own policy
+    has lost what was learned; and whether it has."""
+
+    def noise(which: int) -> Float[Array, ""]:
         mmd, pooled = distances[which], pools[which]
-        noise = floor**2 + pooled.scatter(mmd) / pooled.episodes if settings.floor else 0.0
-        return choice.or_tied(policy, mmd, state.iteration, jnp.asarray(noise))
+        squared = floor**2 + pooled.scatter(mmd) / pooled.episodes
+        return squared if settings.floor else jnp.zeros(())
 
-    chosen = offer(state.chosen, state.policy, 0)
+    def offer(best: tuple[Choice, Pooled], policy: AbstractPolicy, which: int):
+        choice = best[0].or_tied(policy, distances[which], state.iteration, noise(which))
+        return choice, where(choice.value == distances[which], pools[which], best[1])
+
+    assert state.kept is not None
+    before, mmd = (state.chosen, state.kept), distances[0]
+    best = offer(before, state.policy, 0)
     if state.inference is not None:
         clone, clone_mmd = state.inference.clone, distances[1]
         # a tie goes to what is offered last, so that is the nearer one
-        policy_last = offer(offer(state.chosen, clone, 1), state.policy, 0)
-        chosen = where(clone_mmd < mmd, offer(chosen, clone, 1), policy_last)
+        policy_last = offer(offer(before, clone, 1), state.policy, 0)
+        best = where(clone_mmd < mmd, offer(best, clone, 1), policy_last)
         # what the untrained policy did says nothing of these two
         untrained = exploring(settings, problem, state.iteration)
-        chosen, pools = where(untrained, (state.chosen, state.pools), (chosen, pools))
-        log |= {"clone_mmd": clone_mmd}
-    return eqx.tree_at(lambda s: (s.chosen, s.pools), state, (chosen, pools)), log
+        best, pools = where(untrained, (before, state.pools), (best, pools))
+    chosen, kept = best
+    lost = (mmd**2 > LOST * chosen.smallest**2 + noise(0)) & settings.fall_back
+    policy, pooled = where(lost, (chosen.policy, kept), (state.policy, pools[0]))
+    return eqx.tree_at(
+        lambda s: (s.chosen, s.kept, s.pools, s.planner.policy),
+        state,
+        (chosen, kept, (pooled, *pools[1:]), policy),
+    ), lost
 
 
 def real_excess(

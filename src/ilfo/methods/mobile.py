@@ -13,7 +13,8 @@
 
 `collect` runs on the host; everything after it is `improve`, one compiled function. What is ours
 and not the paper's can be turned off: `inference=None` infers nothing, `floor=False` ignores the
-noise of the distance, `paired=False` and `balanced=False` are the paper's starts and weights.
+noise of the distance, `fall_back=False` never goes back to an earlier policy, `paired=False` and
+`balanced=False` are the paper's starts and weights.
 """
 
 import functools
@@ -69,6 +70,8 @@ class TrainState(eqx.Module):
     pools: tuple[Pooled, ...] = ()
     """Features of the policies that acted, and of the clones; empty if neither the noise floor nor
     inference needs them."""
+    kept: Pooled | None = None
+    """Those of the chosen policy, if there are pools."""
 
     @property
     def policy(self) -> AbstractPolicy:
@@ -113,6 +116,7 @@ def init(
         iteration=jnp.zeros((), jnp.int32),
         inference=inference,
         pools=pools,
+        kept=pools[0] if pools else None,
     )
 
 
@@ -193,9 +197,8 @@ def infer(
         trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
     untrained = exploring(settings, problem, state.iteration)
     untrained_mmd = jnp.where(untrained, real["mmd"], inference.untrained)
-    judged = verdict(
-        pooled, real["mmd"], clone_pooled, real["clone_mmd"], expert.floor, untrained_mmd
-    )
+    mmd = state.discriminator.distance(pooled.mean, expert.mean_features)
+    judged = verdict(pooled, mmd, clone_pooled, real["clone_mmd"], expert.floor, untrained_mmd)
     starts, belief = spec.decide(inference.belief, judged, untrained)
     inference = replace(inference, belief=belief, untrained=untrained_mmd)
     strength = spec.pull * belief
@@ -417,6 +420,7 @@ class MobILE(Agent):
         metrics=(
             "mmd",
             "mmd_floor",
+            "fell_back",
             "clone_mmd",
             "trust",
             "pull",

@@ -35,7 +35,7 @@ class MobILESettings(Settings):
     """Hyper-parameters of MobILE; each part is configured by constructing it."""
 
     dynamics: AbstractDynamics = EnsembleDynamics(
-        width=200, optimiser=Adam(), plan=Passes(passes=4, batch_size=128)
+        width=200, optimiser=Adam(), plan=Passes(passes=8, batch_size=128, averaged=True)
     )
     """The model P̂ and its uncertainty."""
     termination: AbstractTermination = LearnedTermination()
@@ -55,6 +55,9 @@ class MobILESettings(Settings):
     """Heed the noise floor, which is the expert's own distance from itself: costs count for as much
     as the distance exceeds it, and the policy to return is the newest of those that it, and how
     much a policy's own episodes differ, cannot tell apart."""
+    fall_back: bool = True
+    """Go on from the selected policy where the world says that the newest has lost what was
+    learned: its squared distance is, beyond noise, twice the smallest one so far."""
     weight: float = 0.1
     """λ: weight of the exploration bonus in the cost; 0 turns it off."""
     balanced: bool = True

@@ -108,6 +108,7 @@ def paper(task: Task) -> MobILESettings:
         policy=MLPPolicy(width=row.policy_width, log_std_min=row.log_std_min),
         inference=None,
         floor=False,
+        fall_back=False,
         balanced=False,
         paired=False,
         policy_steps=row.policy_steps,

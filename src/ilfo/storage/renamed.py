@@ -25,12 +25,20 @@ their value. An agent that was saved with them acts as it did; what it learns fr
 learns without them."""
 GONE_STATE = (".average",)
 """Parts of train states that went with them."""
-ADDED_STATE = {".smallest": ".value"}
-"""Ending of a part of train states that older ones do not have: that of the part that was both."""
+_POOLED = ("total", "time", "weight", "squares", "apart")
+ADDED_STATE = {".smallest": ".value"} | {f".kept.{part}": f".pools[0].{part}" for part in _POOLED}
+"""Ending of a part of train states that older ones do not have: that of the part that was both, or
+that is nearest to it."""
 
 
 ADDED: dict[str, dict[str, Any]] = {
-    "MobILESettings": {"inference": None, "floor": False, "balanced": False, "paired": False},
+    "MobILESettings": {
+        "inference": None,
+        "floor": False,
+        "fall_back": False,
+        "balanced": False,
+        "paired": False,
+    },
     "EnsembleDynamics": {"scaled": False},
     "Problem": {"every": 1},
     "MMD": {"scales": 1, "ridge": None},

@@ -20,8 +20,10 @@ WITHOUT = {
     "bandwidth": ("discriminator.bandwidth_quantile=0.1", "discriminator.scales=1"),
     "horizon": ("planner.critic.discount=0.995",),
     "floor": ("floor=false",),
+    "fall-back": ("fall_back=false",),
     "paired": ("paired=false",),
     "state-noise": ("policy.state_noise=false",),
+    "averaging": ("dynamics.plan.passes=4", "dynamics.plan.averaged=false"),
 }
 """Piece: the settings without it."""
 ON = ("reacher", "hopper", "walker2d")
