@@ -29,7 +29,8 @@ from ilfo.common.types import DemonstratedSteps, Expert, Rollout, Transition
 from ilfo.discriminators.mmd import MMD
 from ilfo.dynamics.ensemble import EnsembleDynamics
 from ilfo.dynamics.termination import NoTermination
-from ilfo.methods.mobile import MobILESettings, TrainState, improve, init, judge
+from ilfo.methods.mobile import MobILESettings, TrainState, improve, init
+from ilfo.methods.policy_step import judge
 from ilfo.planners.critic import GAECritic
 from ilfo.planners.trpo import TRPO
 from ilfo.policies.host import HostPolicy

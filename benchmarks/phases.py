@@ -20,7 +20,8 @@ from ilfo.agents.seeds import one_seed
 from ilfo.common.types import as_transitions
 from ilfo.experiments.engines.cores import cores, stay_on
 from ilfo.methods.inference import explained
-from ilfo.methods.mobile import MobILE, adapt_scales, judge
+from ilfo.methods.mobile import MobILE, adapt_scales
+from ilfo.methods.policy_step import judge
 from ilfo.rollouts.imagine import World, draw_starts, trusted_radius
 from ilfo.runs import machine
 from ilfo.runs.spec import RunSpec

@@ -30,7 +30,8 @@ from ilfo.dynamics.tabular import TabularDynamics
 from ilfo.dynamics.termination import KnownTermination, NoTermination
 from ilfo.environments.endings import cartpole_ends
 from ilfo.environments.factory import factory
-from ilfo.methods.mobile import MobILESettings, improve, init, judge
+from ilfo.methods.mobile import MobILESettings, improve, init
+from ilfo.methods.policy_step import judge
 from ilfo.planners.ppo import PPO
 from ilfo.planners.sac_planner import SACPlanner
 from ilfo.policies.host import HostPolicy
