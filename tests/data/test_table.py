@@ -368,6 +368,29 @@ def test_too_little_memory_is_said_with_the_name_of_the_file(tmp_path, monkeypat
         Demonstrations.load(path)
 
 
+def test_too_little_memory_is_said_of_parquet_too(tmp_path, monkeypatch):
+    path = write_parquet(tmp_path / "table.parquet", small())
+
+    def no_memory(*_, **__):
+        raise pa.lib.ArrowMemoryError
+
+    monkeypatch.setattr(parquet, "ParquetFile", no_memory)
+    with pytest.raises(DemonstrationError, match=r"table\.parquet: there is not enough memory"):
+        Demonstrations.load(path)
+
+
+def test_names_of_several_row_groups_with_missing_ones(tmp_path):
+    table = pa.table(small(episode=["a", "a", "b", "b", None, ""], terminal=None))
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        changed = table.set_column(0, "episode", table["episode"].cast(kind))
+        parquet.write_table(changed, tmp_path / "demos.parquet", row_group_size=4)
+        with pytest.raises(DemonstrationError, match="row 4 has no episode"):
+            Demonstrations.load(tmp_path / "demos.parquet", terminal=False)
+        parquet.write_table(changed.slice(0, 4), tmp_path / "demos.parquet", row_group_size=3)
+        loaded = Demonstrations.load(tmp_path / "demos.parquet", terminal=False)
+        assert states(loaded) == [[0, 1], [2, 3]]
+
+
 def test_many_columns_take_no_longer_than_their_number(tmp_path):
     names = [f"x{number}" for number in range(20_000)]
     path = tmp_path / "wide.csv"
