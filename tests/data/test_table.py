@@ -1,4 +1,5 @@
 import csv
+import json
 import re
 import sys
 import time
@@ -257,6 +258,17 @@ def test_parquet_reads_names_as_categories_and_refuses_other_types(tmp_path):
         Demonstrations.load(path)
     path.write_bytes(b"PAR1 and then nothing")
     with pytest.raises(DemonstrationError, match=r"demos\.parquet: "):
+        Demonstrations.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("names", ["x", {}]), ("states_every", [2]), ("expert_return", "high")]
+)
+def test_metadata_of_the_wrong_kind_is_said_with_the_name_of_the_file(tmp_path, name, value):
+    stored = {"ilfo_metadata": json.dumps({name: value})}
+    path = tmp_path / "demos.parquet"
+    parquet.write_table(pa.table(small()).replace_schema_metadata(stored), path)
+    with pytest.raises(DemonstrationError, match=rf"demos\.parquet: {name} is .*, but must"):
         Demonstrations.load(path)
 
 

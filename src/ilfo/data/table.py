@@ -37,7 +37,7 @@ from ilfo.data.npz import (
     require_file,
 )
 from ilfo.data.roles import ACTION, LISTED, TIME, roles_of
-from ilfo.data.statements import NAMES, OBSERVED, SECONDS
+from ilfo.data.statements import NAMES, OBSERVED, SECONDS, check_statements
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
 from ilfo.data.unpacking import UnpackedSizeError
 
@@ -124,6 +124,7 @@ def _read(source, *, states, terminal, episode, actions) -> Recorded:
 
 def _metadata(stored: dict[str, Any], names: Sequence[str], chosen: bool) -> dict[str, Any]:
     """What the file says of itself, with the names of the columns that were read."""
+    check_statements(stored)
     if chosen:  # it speaks of all columns of the table
         stored.pop(OBSERVED, None)
     return stored | {NAMES: list(names)} if all(names) else stored
