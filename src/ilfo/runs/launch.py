@@ -96,11 +96,12 @@ def resume(
             spec = replace(spec, total_timesteps=total_timesteps)
         if expert_return is not None:
             spec = replace(spec, expert_return=expert_return)
+        if run.checkpoint.exists():
+            run.check_files()  # first, so that an edited file is not taken for another preset
         agent = spec.agent()
         agent.check_budget(spec.budget)
         check_agent(run, agent)
         if run.checkpoint.exists():
-            run.check_files()
             agent.restore(run.checkpoint)
             agent.history.take(r for r in run.rows("metrics") if r["iteration"] <= agent.iteration)
         done = check_progress(run, agent.iteration)
