@@ -56,7 +56,10 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
 
 def _compared(recorded: Mapping[str, Any]) -> str:
     """The code that made a run, and the code here."""
-    before, now = recorded.get("commit") or "an installed copy without a commit", commit()
+    before, now = (
+        made_by or "an installed copy without a commit"
+        for made_by in (recorded.get("commit"), commit())
+    )
     if before != now:
         return f"{before}; this is {now}"
     return f"both are of {now}, but the source was {recorded.get('source')} and is {source()}"
