@@ -18,3 +18,8 @@ def test_what_steers_a_terminal_is_escaped():
 def test_an_error_becomes_one_line():
     assert brief(ValueError("two\n  lines\r\n")) == "two lines"
     assert len(brief(ValueError("a" * 5_000))) < LONGEST + 10
+
+
+def test_an_error_without_text_says_its_kind():
+    assert brief(MemoryError()) == "MemoryError"
+    assert brief("") == ""

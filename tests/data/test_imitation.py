@@ -143,7 +143,7 @@ def test_infos_and_unwanted_actions_are_not_decoded(tmp_path):
             {"obs": [[[1.0], [2.0]], [[1.0, 2.0]] * 2, [[1.0], [2.0]]]},
             "trajectory 1: .*dimension 2",
         ),
-        ({"obs": [[["a"], ["b"]]] * 3}, "trajectory 0: states have dtype"),
+        ({"obs": [[["a"], ["b"]]] * 3}, "'obs' of type list.*string.*expected numbers"),
         ({"obs": [1.0] * 3}, r"trajectory 0: states have shape \(\)"),
         ({"obs": [None] * 3}, "trajectory 0: is a SavedRow without obs"),
         ({"obs": [[]] * 3}, "trajectory 0: states have shape"),
@@ -158,6 +158,49 @@ def test_malformed_folders_are_refused(tmp_path, changes, complaint):
         Demonstrations.load(folder)
 
 
+SHARED = pa.array([[[0.0, 0.0]] * 4], pa.list_(pa.list_(pa.float32())))
+"""One trajectory, which rows may share."""
+PLACES = pa.array([0] * 3, pa.int32())
+SHARING = {
+    "dictionary": pa.DictionaryArray.from_arrays(PLACES, SHARED),
+    "view": pa.ListViewArray.from_arrays(PLACES, pa.array([4] * 3, pa.int32()), SHARED.flatten()),
+    "inner view": pa.FixedSizeListArray.from_arrays(
+        pa.ListViewArray.from_arrays(PLACES, pa.array([8] * 3, pa.int32()), pa.array([0.0] * 8)), 1
+    ),
+    "run": pa.RunEndEncodedArray.from_arrays(pa.array([3], pa.int32()), SHARED),
+    "union": pa.UnionArray.from_dense(pa.array([0] * 3, pa.int8()), PLACES, [SHARED]),
+    "text": pa.array(["a" * 9] * 3, pa.string_view()),
+}
+
+
+@pytest.mark.parametrize("kind", SHARING)
+def test_rows_that_may_share_their_entries_are_refused(tmp_path, kind):
+    """Far more would be unpacked than the buffers say."""
+    folder = save(tmp_path / "saved", recorded(example()), obs=SHARING[kind], rews=None)
+    with pytest.raises(DemonstrationError, match=r"saved: .*arrow has a column 'obs' of type .*"):
+        Demonstrations.load(folder, large=True)
+    assert len(Demonstrations.load(save(folder, recorded(example()), infos=SHARING[kind]))) == 3
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_too_little_memory_is_said_with_the_name(tmp_path, monkeypatch, suffix):
+    import pyarrow.parquet
+
+    place = save(tmp_path / "saved", recorded(example()))
+    if suffix == "parquet":
+        place = tmp_path / "saved.parquet"
+        obs = [np.asarray(row.obs).tolist() for row in recorded(example())]
+        pyarrow.parquet.write_table(pa.table({"obs": obs, "terminal": [True] * 3}), place)
+
+    def no_memory(*_, **__):
+        raise pa.lib.ArrowMemoryError
+
+    for module, name in ((pa.ipc, "open_stream"), (pa.parquet, "read_table")):
+        monkeypatch.setattr(module, name, no_memory)
+    with pytest.raises(DemonstrationError, match=r"saved.*: there is not enough memory to read it"):
+        Demonstrations.load(place)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -167,10 +210,12 @@ def test_malformed_folders_are_refused(tmp_path, changes, complaint):
         ('{"_data_files": [{"filename": "gone.arrow"}]}', "lists 'gone.arrow'"),
         ('{"_data_files": [], "_indices_data_files": [1]}', "selection of rows"),
         ('{"_data_files": []}', "no trajectories"),
+        ('{"_data_files": [{"filename": "a"}, {"filename": "a"}]}', "lists a file twice"),
     ],
 )
 def test_a_malformed_list_of_files_is_refused(tmp_path, text, complaint):
     (tmp_path / "state.json").write_text(text)
+    (tmp_path / "a").touch()
     with pytest.raises(DemonstrationError, match=complaint):
         Demonstrations.load(tmp_path)
 

@@ -225,6 +225,15 @@ def test_damaged_metadata_is_refused(folder, change, complaint):
         Demonstrations.from_minari(ID)
 
 
+def test_statements_of_the_wrong_kind_are_said_with_the_name_of_the_dataset(folder):
+    example().to_minari(ID)
+    file = folder / ID / "data" / "metadata.json"
+    changed = json.loads(file.read_text()) | {"ilfo_metadata": '{"names": ["x", {}]}'}
+    file.write_text(json.dumps(changed))
+    with pytest.raises(DemonstrationError, match=f"{ID}: names is .*, but must"):
+        Demonstrations.from_minari(ID)
+
+
 def test_what_is_no_dataset_is_refused():
     with pytest.raises(ValueError, match="dataset is a int, expected a MinariDataset or its id"):
         Demonstrations.from_minari(3)

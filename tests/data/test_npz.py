@@ -273,6 +273,13 @@ def test_a_shard_whose_rate_is_a_list_is_named(tmp_path):
         Demonstrations.load(tmp_path)
 
 
+@pytest.mark.parametrize("names", [["x", {}], "xy", ["x", "x"]])
+def test_names_of_the_wrong_kind_are_said_with_the_name_of_the_file(tmp_path, names):
+    path = save_members(tmp_path / "a.npz", metadata=json.dumps({"names": names}))
+    with pytest.raises(DemonstrationError, match=r"a\.npz: names is .*, but must"):
+        Demonstrations.load(path)
+
+
 @pytest.mark.parametrize("name", ["returns", "metadata", "actions"])
 def test_a_damaged_name_is_no_silent_loss(tmp_path, name):
     states = np.zeros((1, 3, 2))

@@ -1,4 +1,5 @@
 import csv
+import json
 import re
 import sys
 import time
@@ -260,6 +261,17 @@ def test_parquet_reads_names_as_categories_and_refuses_other_types(tmp_path):
         Demonstrations.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("names", ["x", {}]), ("states_every", [2]), ("expert_return", "high")]
+)
+def test_metadata_of_the_wrong_kind_is_said_with_the_name_of_the_file(tmp_path, name, value):
+    stored = {"ilfo_metadata": json.dumps({name: value})}
+    path = tmp_path / "demos.parquet"
+    parquet.write_table(pa.table(small()).replace_schema_metadata(stored), path)
+    with pytest.raises(DemonstrationError, match=rf"demos\.parquet: {name} is .*, but must"):
+        Demonstrations.load(path)
+
+
 def test_a_truncated_parquet_file_is_refused(tmp_path):
     path = write_parquet(tmp_path / "demos.parquet", small())
     content = path.read_bytes()
@@ -366,6 +378,29 @@ def test_too_little_memory_is_said_with_the_name_of_the_file(tmp_path, monkeypat
     monkeypatch.setattr("ilfo.data.columns._parsed", no_memory)
     with pytest.raises(DemonstrationError, match=r"table\.csv: there is not enough memory"):
         Demonstrations.load(path)
+
+
+def test_too_little_memory_is_said_of_parquet_too(tmp_path, monkeypatch):
+    path = write_parquet(tmp_path / "table.parquet", small())
+
+    def no_memory(*_, **__):
+        raise pa.lib.ArrowMemoryError
+
+    monkeypatch.setattr(parquet, "ParquetFile", no_memory)
+    with pytest.raises(DemonstrationError, match=r"table\.parquet: there is not enough memory"):
+        Demonstrations.load(path)
+
+
+def test_names_of_several_row_groups_with_missing_ones(tmp_path):
+    table = pa.table(small(episode=["a", "a", "b", "b", None, ""], terminal=None))
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        changed = table.set_column(0, "episode", table["episode"].cast(kind))
+        parquet.write_table(changed, tmp_path / "demos.parquet", row_group_size=4)
+        with pytest.raises(DemonstrationError, match="row 4 has no episode"):
+            Demonstrations.load(tmp_path / "demos.parquet", terminal=False)
+        parquet.write_table(changed.slice(0, 4), tmp_path / "demos.parquet", row_group_size=3)
+        loaded = Demonstrations.load(tmp_path / "demos.parquet", terminal=False)
+        assert states(loaded) == [[0, 1], [2, 3]]
 
 
 def test_many_columns_take_no_longer_than_their_number(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import pickle  # noqa: TID251, to write a file that is only parsed
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -57,6 +58,52 @@ def test_parquet_that_repeats_a_value(tmp_path):
     with pytest.raises(DemonstrationError, match=r"zeros\.parquet: its .* unpack to .*--large"):
         Demonstrations.load(path)
     assert Demonstrations.load(path, large=True).states_count == rows
+
+
+def repeating(path, entry, rows):
+    """A table whose rows are all of the episode `entry`, which the file holds once."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    episode = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [entry])
+    table = pa.table({"episode": episode, "x": np.zeros(rows), "terminal": np.zeros(rows, bool)})
+    parquet.write_table(table, path, compression="zstd", store_schema=False)
+    return path
+
+
+def test_parquet_that_repeats_a_long_text_takes_little_memory(tmp_path):
+    import pyarrow as pa
+
+    entry, rows = "a" * 50_000, 2_000
+    path = repeating(tmp_path / "text.parquet", entry, rows)
+    pool, before = pa.system_memory_pool(), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        assert Demonstrations.load(path).states_count == rows
+        taken = tracemalloc.get_traced_memory()[1] + pool.max_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(before)
+    assert taken < len(entry) * rows / 10
+
+
+def test_parquet_of_one_long_text(tmp_path):
+    path = repeating(tmp_path / "text.parquet", "a" * 1_000_000, 5)
+    with pytest.raises(DemonstrationError, match=r"text\.parquet: its .* unpack to .*--large"):
+        Demonstrations.load(path)
+    assert Demonstrations.load(path, large=True).states_count == 5
+
+
+def test_parquet_of_wide_entries(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    wide = pa.array([b"a" * 5_000] * 100, pa.binary(5_000))
+    table = {"episode": [0] * 100, "x": [0.0] * 100, "terminal": [0] * 100, "note": wide}
+    parquet.write_table(pa.table(table), tmp_path / "wide.parquet")
+    with pytest.raises(DemonstrationError, match=r"wide\.parquet: its .* unpack to .*--large"):
+        Demonstrations.load(tmp_path / "wide.parquet")
 
 
 def test_parquet_of_imitation(tmp_path):

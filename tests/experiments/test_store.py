@@ -1,7 +1,10 @@
 """The copy of a run that outlives its node."""
 
 import io
+import sys
+import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from ilfo.experiments.store import FILES, Store, open_store
 from ilfo.experiments.work import train_run
 from tests.helpers.agents import MACHINE
 
+ROOT = Path(__file__).parents[2]
 SPEC = {
     "method": "bc",
     "task": "cartpole",
@@ -78,6 +82,15 @@ def test_a_copy_is_replaced_as_a_whole_and_never_replaces_a_run(tmp_path):
     (run / "metrics.csv").write_text("3")
     assert not store.fetch()
     assert (run / "metrics.csv").read_text() == "3"
+
+
+def test_without_fsspec_the_message_names_the_extra_that_has_it(monkeypatch):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (needed,) = extras["optional-dependencies"]["store"]
+    assert needed.startswith("fsspec")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(ImportError, match=r"--store needs fsspec; .*'ilfo\[store\]'"):
+        open_store("file:///tmp")
 
 
 @pytest.mark.parametrize("url", ["nowhere", "nothing://x/y"])

@@ -116,6 +116,10 @@ def test_paths_are_relative_to_the_file(tmp_path, demos_file, monkeypatch):
         (BASE + '[[list]]\nname = "a/b"', "name 'a/b'; names are letters"),
         (BASE + "seeds = 0", "seeds is 0, but must be a number of seeds"),
         (BASE + "seeds = [1, 1]", r"seeds is \[1, 1\]"),
+        (BASE + "seeds = [5000000000, 0]", r"seeds is \[5000000000, 0\].* in \[0, 2\*\*32\)"),
+        (BASE + "seeds = [-1]", r"seeds is \[-1\]"),
+        (BASE + f'[[list]]\nname = "{"a" * 199}"', "would be called a.*-0, 201 characters"),
+        (BASE + f"[grid]\nenv_set = [['mass=1.{'0' * 200}']]", "but at most 200 fit"),
         (BASE + "evaluate_every = 0", "evaluate_every is 0"),
         (BASE + 'trajectories = "two"', "trajectories: expected int"),
         ('method = "bcc"\ntask = "cartpole"', "unknown method 'bcc'"),
@@ -128,6 +132,12 @@ def test_paths_are_relative_to_the_file(tmp_path, demos_file, monkeypatch):
 def test_a_mistake_is_named(text, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         sweep_of(tmp_path, text)
+
+
+def test_the_largest_seed_and_the_longest_name(tmp_path):
+    text = BASE + f'seeds = [{2**32 - 1}]\n[[list]]\nname = "{"a" * 189}"'
+    (run,) = sweep_of(tmp_path, text).runs
+    assert (len(run.name), run.spec.first_seed) == (200, 2**32 - 1)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -1,5 +1,6 @@
 """Demonstrations from agents, from Stable-Baselines3 and from functions."""
 
+import io
 import json
 import zipfile
 
@@ -201,6 +202,67 @@ def test_hostile_models_cost_one_line(members, sb3_files, tmp_path):
     file = rezipped(sb3_files / "ppo.zip", tmp_path / "hostile.zip", **members)
     with pytest.raises(ValueError, match=r"hostile\.zip (is not|cannot be read)"):
         find_actor(f"ppo:{file}", CARTPOLE)
+
+
+class Command:
+    """What runs a command where it is unpickled."""
+
+    def __reduce__(self):
+        return print, ("it was run",)
+
+
+def saved_by_torch(held) -> bytes:
+    torch = pytest.importorskip("torch")
+    file = io.BytesIO()
+    torch.save(held, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["policy.pth", "pytorch_variables.pth", "policy.optimizer.pth"])
+def test_weights_that_would_run_code_are_not_advised_to_be_opened(
+    name, sb3_files, tmp_path, capsys
+):
+    hostile = {name: saved_by_torch({"a": Command()})}
+    file = rezipped(sb3_files / "ppo.zip", tmp_path / "hostile.zip", **hostile)
+    with pytest.raises(ValueError, match="weights hold something other than tensors") as raised:
+        find_actor(f"ppo:{file}", CARTPOLE)
+    assert "weights_only" not in str(raised.value)
+    assert "was run" not in capsys.readouterr().out
+
+
+PICKLED = {":type:": "<class 'dict'>", ":serialized:": "gASVAA=="}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "its data are a list, expected an object"),
+        (None, "its data are a NoneType, expected an object"),
+        ({}, "it has no policy_class, observation_space, action_space"),
+        (
+            {"policy_kwargs": PICKLED},
+            r"policy_kwargs are a pickle.*activation_fn.*file\.py:function",
+        ),
+        ({"policy_kwargs": None}, "policy_kwargs are None, expected an object"),
+        ({"policy_kwargs": {"net_arch": {"pi": None}}}, "its networks are .*, expected numbers"),
+        ({"policy_class": None}, "it is damaged, or was changed .TypeError"),
+    ],
+)
+def test_what_is_wrong_with_a_description_is_said(data, message, sb3_files, tmp_path):
+    source, target = sb3_files / "ppo.zip", tmp_path / "hostile.zip"
+    if data:
+        described(source, target, **data)
+    else:
+        rezipped(source, target, data=json.dumps(data))
+    with pytest.raises(ValueError, match=rf"hostile\.zip (is not|cannot be read).*{message}"):
+        find_actor(f"ppo:{target}", CARTPOLE)
+
+
+def test_an_archive_without_weights_is_named(tmp_path):
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("data", "{}")
+    with pytest.raises(ValueError, match=r"other\.zip is not a model .*: it has no policy\.pth"):
+        find_actor(f"ppo:{tmp_path / 'other.zip'}", CARTPOLE)
 
 
 def described(source, target, **changes):

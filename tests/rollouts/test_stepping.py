@@ -81,6 +81,16 @@ def test_a_wrapper_that_cannot_take_answers_apart(answer):
         step(gym.wrappers.TimeLimit(inner, 20), 0)
 
 
+def test_recursion_without_an_end_is_a_fault():
+    class Endless(gym.Wrapper):
+        def step(self, action):
+            return self.step(action)
+
+    environment = Endless(gym.make("CartPole-v1"))
+    with pytest.raises(EnvironmentFault, match=r"CartPole-v1 calls itself too often in step \(max"):
+        step(environment, 0)
+
+
 def test_what_the_environment_itself_raises_stays():
     def wrong(action):
         _, _ = (1,)

@@ -49,6 +49,12 @@ def shorten(name: str, lines: int):
     return damage
 
 
+def edit_settings(run: Path) -> None:
+    config = json.loads((run / "config.json").read_text())
+    config["settings"]["weight"] += 1
+    (run / "config.json").write_text(json.dumps(config))
+
+
 DAMAGE = {
     "metrics gone": (lambda run: (run / "metrics.csv").unlink(), r"metrics\.csv is missing"),
     "timings gone": (lambda run: (run / "timings.csv").unlink(), r"timings\.csv is missing"),
@@ -56,6 +62,7 @@ DAMAGE = {
     "timings short": (shorten("timings.csv", 2), r"timings\.csv has \d+ bytes, but \d+ were"),
     "metrics edited": (edit_value, r"metrics\.csv was changed"),
     "seeds edited": (edit_seed, r"config\.json was changed after the run was started"),
+    "settings edited": (edit_settings, r"config\.json was changed after the run was started"),
 }
 
 
@@ -86,8 +93,10 @@ def test_a_checkpoint_that_is_gone_is_noticed(copy):
         resume(copy, MACHINE)
     for name in ("metrics.csv", "timings.csv"):
         (copy / name).unlink()
-    with pytest.raises(RunError, match=r"last\.npz is missing"):
-        resume(copy, MACHINE)
+    ended = r"last\.npz is missing, but summary\.json says that the run has ended; restore it"
+    for use in (load_best, lambda path: resume(path, MACHINE)):
+        with pytest.raises(RunError, match=ended):
+            use(copy)
 
 
 def test_an_older_checkpoint_does_not_cost_rows(demos_file, tmp_path):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -466,9 +467,13 @@ def test_resume_takes_another_commit_of_the_same_code(copy, monkeypatch):
     resume(copy, MACHINE)
 
 
-def test_resume_refuses_other_settings(copy):
-    settings = json.loads((copy / "config.json").read_text())["settings"]
-    rewrite(copy, settings=settings | {"weight": 0.7})
+def test_code_that_differs_at_the_same_commit_is_told_apart(copy):
+    rewrite(copy, source="0" * 40)
+    check_refused(copy, r"other code \(both are of .*, but the source was 0000.* and is (?!0000)")
+
+
+def test_resume_refuses_other_settings(copy, monkeypatch):
+    monkeypatch.setattr(RunSpec, "settings", lambda _: replace(SETTINGS, weight=0.7))
     check_refused(copy, "was made with other settings")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from jax.errors import JaxRuntimeError
 
 from ilfo.agents.callbacks import Callback
 from ilfo.cli import main
@@ -33,11 +34,43 @@ def lost() -> OSError:
     return ConnectionResetError(errno.ECONNRESET, "the simulator is gone")
 
 
+def typed(demos: Path, run: Path) -> list[str]:
+    """Options of a run of three iterations."""
+    options = {
+        "--env": "CartPole-v1",
+        "--demos": demos,
+        "--horizon": HORIZON,
+        "--seeds": 3,
+        "--total-timesteps": 3 * STEP,
+        "--out": run,
+    }
+    return [str(word) for pair in options.items() for word in pair]
+
+
 def test_an_os_error_of_the_environment_stays_and_says_what_is_kept(demos_file, tmp_path):
     run = tmp_path / "run"
     with pytest.raises(ConnectionResetError, match="the simulator is gone") as raised:
         start(small_spec(demos_file, 3), run, MACHINE, [Stop(lost(), 2)])
     assert raised.value.__notes__ == [f"kept up to iteration 2; continue with: ilfo resume {run}"]
+
+
+@pytest.mark.parametrize(
+    ("full", "said"),
+    [
+        (MemoryError(), ""),
+        (JaxRuntimeError("RESOURCE_EXHAUSTED: 8 GiB"), " (RESOURCE_EXHAUSTED: 8 GiB)"),
+    ],
+    ids=["python", "jax"],
+)
+def test_too_little_memory_is_no_traceback(full, said, demos_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(machine, "set_up", lambda _: MACHINE)
+    run = tmp_path / "run"
+    monkeypatch.setattr(command, "_tensorboard", lambda *_: [Stop(full, 2)])
+    with pytest.raises(SystemExit) as end:
+        main(["train", *typed(demos_file, run), "--set", *CHANGES])
+    assert end.value.code == 2
+    kept = f"kept up to iteration 2; continue with: ilfo resume {run}"
+    assert capsys.readouterr().err == f"error: there is not enough memory{said}; {kept}\n"
 
 
 class Unreachable(gym.Wrapper):
@@ -100,18 +133,9 @@ def interrupting(monkeypatch) -> list[str]:
 
 def test_both_commands_say_how_to_go_on(interrupting, demos_file, tmp_path):
     run = tmp_path / "run"
-    options = {
-        "--env": "CartPole-v1",
-        "--demos": demos_file,
-        "--horizon": HORIZON,
-        "--seeds": 3,
-        "--total-timesteps": 3 * STEP,
-        "--out": run,
-    }
-    typed = [str(word) for pair in options.items() for word in pair]
     expected = f"stopped; kept up to iteration 2; continue with: ilfo resume {run}"
     with pytest.raises(SystemExit) as end:
-        main(["train", *typed, "--set", *CHANGES])
+        main(["train", *typed(demos_file, run), "--set", *CHANGES])
     assert (end.value.code, interrupting) == (130, [expected])
     command._tensorboard = lambda *_: [Stop(KeyboardInterrupt(), 3)]
     with pytest.raises(SystemExit) as end:

@@ -43,7 +43,8 @@ class EngineOptions:
     """With slurm: options of sbatch, e.g. partition=gpu time=600 account=lab (time in minutes)."""
     store: str | None = None
     """URL (s3://..., file://..., whatever fsspec opens) below which each run keeps a copy of its
-    last checkpoint, to go on elsewhere when its node is lost and nodes share no folder."""
+    last checkpoint, to go on elsewhere when its node is lost and nodes share no folder (extra
+    store)."""
     retries: int = 3
     """How often a run is repeated, from its last checkpoint, when its node is lost."""
 

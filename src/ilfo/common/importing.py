@@ -12,15 +12,20 @@ FILE = ".py"
 
 
 def import_named(name: str) -> ModuleType:
-    """The module of that name, or of the file if it ends in .py; ImportError if there is none.
+    """The module of that name, or of the file if it ends in .py; ImportError if there is none, or
+    if it is not Python.
 
     The current folder is searched after the installed packages. It stays on the path, as does the
     folder of a file, because modules import others when they are used.
     """
-    if name.endswith(FILE):
-        return _import_file(Path(name).resolve())
-    _search(os.getcwd())
-    return importlib.import_module(name)
+    try:
+        if name.endswith(FILE):
+            return _import_file(Path(name).resolve())
+        _search(os.getcwd())
+        return importlib.import_module(name)
+    except SyntaxError as error:
+        place = f"{error.filename}, line {error.lineno}"
+        raise ImportError(f"{place} is not valid Python: {error.msg}; correct it") from error
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -8,6 +8,8 @@ def brief(error: object) -> str:
     """What an error says, in one line and cut in the midst if it is long: some quote the bytes
     that they stumbled over."""
     said = " ".join(str(error).split())
+    if not said and isinstance(error, Exception):
+        said = type(error).__name__
     half = LONGEST // 2
     return said if len(said) <= LONGEST else f"{said[:half]} ... {said[-half:]}"
 

@@ -144,18 +144,23 @@ class ParquetColumns:
         with needed_from("parquet", f"reading {path}"):
             from pyarrow import parquet
         with _damage():
-            self._file = parquet.ParquetFile(path)
+            read = parquet.read_metadata(path)
             if not large:
-                check_parquet(path, self._file.metadata)
-            schema = self._file.schema_arrow
+                check_parquet(path, read)
+            schema = read.schema.to_arrow_schema()
+            self._kinds = {field.name: field.type for field in schema}
+            texts = [name for name, kind in self._kinds.items() if _is_text(kind)]
+            self._file = parquet.ParquetFile(path, metadata=read, read_dictionary=texts)
             self.names = list(schema.names)
             stored = (schema.metadata or {}).get(METADATA.encode(), b"{}")
         self.metadata = stored.decode("utf-8")
 
     def read(self, names: list[str], labels: str | None) -> dict[str, Column]:
+        for name in names:
+            _check_kind(name, self._kinds[name])
         with self._file, _damage():
             table = self._file.read(columns=names)
-            return {name: _from_arrow(name, table.column(name)) for name in names}
+            return {name: _from_arrow(table.column(name)) for name in names}
 
 
 @contextmanager
@@ -163,30 +168,61 @@ def _damage() -> Iterator[None]:
     """Turns the many exceptions that pyarrow raises for damaged files into ValueError."""
     try:
         yield
-    except ValueError:
+    except (ValueError, MemoryError):
         raise
     except Exception as error:
         raise ValueError(f"it cannot be read as Parquet: {brief(error)}") from error
 
 
-def _from_arrow(name: str, column: Any) -> Column:
+def _check_kind(name: str, kind: Any) -> None:
+    """Raise ValueError for a column that cannot be used, before it is read."""
     from pyarrow import types
 
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    missing = column.is_null().to_numpy()
-    kind = column.type
-    if types.is_string(kind) or types.is_large_string(kind):
-        texts = np.array(column.to_pylist(), dtype=object)
-        return Column(texts, missing | (texts == ""))
-    if types.is_boolean(kind) or types.is_integer(kind):
-        # NumPy has no missing integer: without filling, pyarrow would convert the column to float.
-        values = (column.fill_null(0 if types.is_integer(kind) else False)).to_numpy()
-        return Column(values, missing)
-    if types.is_floating(kind):
+    held = _entries(kind)
+    numbers = (types.is_boolean, types.is_integer, types.is_floating)
+    if not _is_text(kind) and not any(is_one(held) for is_one in numbers):
+        raise ValueError(
+            f"column {name!r} is of type {kind}, expected numbers, or text in the column "
+            f"{EPISODE!r}; drop it, or list the columns of the state: --states NAME ... "
+            "(states=[...] in Python)"
+        )
+
+
+def _entries(kind: Any) -> Any:
+    """The type of a column's entries, which a dictionary may hold."""
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_string(_entries(kind)) or types.is_large_string(_entries(kind))
+
+
+def _from_arrow(column: Any) -> Column:
+    from pyarrow import types
+
+    if _is_text(column.type):
+        texts = np.concatenate([_shared_texts(part) for part in column.chunks] or [_NO_TEXTS])
+        return Column(texts, texts == "")
+    column = column.cast(_entries(column.type))
+    if types.is_floating(column.type):
         values = column.to_numpy()
         return Column(values, np.isnan(values))
-    raise ValueError(
-        f"column {name!r} is of type {kind}, expected numbers, or text in the column {EPISODE!r}; "
-        "drop it, or list the columns of the state: --states NAME ... (states=[...] in Python)"
-    )
+    # NumPy has no missing integer: without filling, pyarrow would convert the column to float.
+    missing = column.is_null().to_numpy()
+    filler = 0 if types.is_integer(column.type) else False
+    return Column(column.fill_null(filler).to_numpy(), missing)
+
+
+_NO_TEXTS = np.array([], dtype=object)
+
+
+def _shared_texts(part: Any) -> np.ndarray:
+    """The entries of a dictionary, one object for all rows that have the same: a long one that is
+    in every row would fill the memory."""
+    entries = [text or "" for text in part.dictionary.to_pylist()]
+    places = part.indices.cast("int64").fill_null(len(entries)).to_numpy(zero_copy_only=False)
+    return np.array([*entries, ""], dtype=object)[places]

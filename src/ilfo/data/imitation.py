@@ -9,6 +9,7 @@ decoding one can run code, so it is never read. Neither library needs to be inst
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 from ilfo.common.optional import needed_from
 from ilfo.common.printable import brief
 from ilfo.data.arrow_sizes import declared_size
-from ilfo.data.npz import DemonstrationError, naming_large
+from ilfo.data.npz import DemonstrationError, naming_large, naming_memory
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
 from ilfo.data.unpacking import check_size, parquet_size
 
@@ -30,7 +31,7 @@ _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # end of a stream; without it rows m
 def is_saved_by_imitation(path: Path) -> bool:
     """Whether this is a folder of `datasets`, with or without splits, or a Parquet file of the same
     layout."""
-    if path.suffix.lower() == ".parquet":
+    if _is_parquet(path):
         return path.is_file() and set(_NEEDED) <= set(_parquet_columns(path))
     return (path / _STATE).is_file() or (path / _SPLITS).is_file()
 
@@ -87,14 +88,15 @@ def read_saved(
         import pyarrow  # noqa: F401
     wanted = ("obs", "terminal", "rews", *(["acts"] if actions else []))
     try:
-        files = _files(folder)
-        for file in files:
-            if file.suffix.lower() != ".parquet":
-                _check_end(file)
-            if not large:
-                _check_size(folder, file)
-        rows = [row for file in files for row in _rows(file, wanted)]
-        return read_objects(rows, actions=actions)
+        with naming_memory(folder):
+            files = _files(folder)
+            for file in files:
+                if not _is_parquet(file):
+                    _check_end(file)
+                if not large:
+                    _check_size(folder, file)
+            rows = (row for file in files for row in _rows(file, wanted))
+            return read_objects(rows, actions=actions)
     except DemonstrationError:
         raise
     except ValueError as error:
@@ -117,16 +119,27 @@ def _check_size(folder: Path, path: Path) -> None:
     """Raise DemonstrationError if a file says that it unpacks to far more than its size."""
     import pyarrow.parquet
 
-    parquet = path.suffix.lower() == ".parquet"
-    try:
+    with _damage(path):
         read = pyarrow.parquet.read_metadata
-        declared = parquet_size(read(path)) if parquet else declared_size(path)
-    # Damaged bytes surface as several unrelated exceptions of pyarrow.
-    except Exception as error:
-        kind = "Parquet" if parquet else "Arrow"
-        raise ValueError(f"{path.name} cannot be read as {kind}: {brief(error)}") from error
+        declared = parquet_size(read(path)) if _is_parquet(path) else declared_size(path)
     with naming_large(folder):
         check_size(path, declared)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turns the many exceptions that pyarrow raises for damaged files into ValueError."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        kind = "Parquet" if _is_parquet(path) else "Arrow"
+        raise ValueError(f"{path.name} cannot be read as {kind}: {brief(error)}") from error
 
 
 def _check_end(path: Path) -> None:
@@ -163,6 +176,8 @@ def _files(folder: Path) -> list[Path]:
     for name in files:
         if Path(name).name != name or not _is_file(folder / name):
             raise ValueError(f"{_STATE} lists {name!r}, expected a file in the same folder")
+    if len(set(files)) < len(files):
+        raise ValueError(f"{_STATE} lists a file twice, expected every file once")
     return [folder / name for name in files]
 
 
@@ -183,46 +198,75 @@ class SavedRow:
     acts: np.ndarray | None = None
 
 
-def _rows(path: Path, wanted: tuple[str, ...]) -> list[SavedRow]:
-    names, table = (_parquet if path.suffix.lower() == ".parquet" else _stream)(path, wanted)
+def _rows(path: Path, wanted: tuple[str, ...]) -> Iterator[SavedRow]:
+    with _damage(path):
+        schema = _schema(path)
+    names = schema.names
     missing = [name for name in wanted if name not in names and name != "rews"]
     if missing or len(set(names)) < len(names):
         raise ValueError(f"{path.name} has the columns {names}, expected each of {wanted} once")
-    columns = {name: table.column(name) for name in wanted if name in names}
-    return [
-        SavedRow(**{name: _value(column[index]) for name, column in columns.items()})
-        for index in range(table.num_rows)
-    ]
+    kept = [name for name in wanted if name in names]
+    for name in kept:
+        _check_kind(path, schema.field(name))
+    with _damage(path):
+        table = _table(path, schema, kept)
+    columns = {name: table.column(name) for name in kept}
+    for index in range(table.num_rows):
+        yield SavedRow(**{name: _value(column[index]) for name, column in columns.items()})
 
 
-def _parquet(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
+def _schema(path: Path) -> Any:
     import pyarrow.parquet
 
-    names = _parquet_columns(path)
-    try:
-        table = pyarrow.parquet.read_table(path, columns=[n for n in wanted if n in names])
-        table.validate(full=True)
-    # Damaged bytes surface as several unrelated exceptions of pyarrow.
-    except Exception as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {brief(error)}") from error
-    return names, table
+    if _is_parquet(path):
+        return pyarrow.parquet.read_schema(path)
+    with pyarrow.OSFile(str(path)) as file:
+        return pyarrow.ipc.open_stream(file).schema
 
 
-def _stream(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], Any]:
+def _check_kind(path: Path, field: Any) -> None:
+    """Raise ValueError for anything but numbers, and lists of them, each with entries of its own.
+
+    Rows of a dictionary, of a view or of text in Parquet may share their entries, so that a small
+    file becomes a large array. Nothing saves states in such a way.
+    """
     import pyarrow as pa
+    from pyarrow import types
 
-    try:
-        with pa.OSFile(str(path)) as file:
-            names = pa.ipc.open_stream(file).schema.names
-        kept = [index for index, name in enumerate(names) if name in wanted]
-        options = pa.ipc.IpcReadOptions(included_fields=kept)
-        with pa.OSFile(str(path)) as file:
-            table = pa.ipc.open_stream(file, options=options).read_all()
-        table.validate(full=True)
-    # Damaged bytes surface as several unrelated exceptions of pyarrow.
-    except Exception as error:
-        raise ValueError(f"{path.name} cannot be read as Arrow: {brief(error)}") from error
-    return names, table
+    kind = field.type
+    while True:
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
+        elif _is_list(kind):
+            kind = kind.value_type
+        else:
+            break
+    plain = (types.is_null, types.is_boolean, types.is_integer, types.is_floating)
+    if not any(is_one(kind) for is_one in plain):
+        raise ValueError(
+            f"{path.name} has a column {field.name!r} of type {field.type}, expected numbers or "
+            "lists of numbers; save it with such a column"
+        )
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
+def _table(path: Path, schema: Any, kept: list[str]) -> Any:
+    import pyarrow.parquet
+
+    if _is_parquet(path):
+        table = pyarrow.parquet.read_table(path, columns=kept)
+    else:
+        fields = [schema.names.index(name) for name in kept]
+        options = pyarrow.ipc.IpcReadOptions(included_fields=fields)
+        with pyarrow.OSFile(str(path)) as file:
+            table = pyarrow.ipc.open_stream(file, options=options).read_all()
+    table.validate(full=True)
+    return table
 
 
 def _value(scalar: Any) -> Any:
@@ -237,10 +281,7 @@ def _value(scalar: Any) -> Any:
 
 
 def _dense(array: Any) -> np.ndarray:
-    from pyarrow import types
-
-    kind = array.type
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+    if not _is_list(array.type):
         return array.to_numpy(zero_copy_only=False)
     lengths = set(array.value_lengths().to_pylist())
     if len(lengths) > 1 or None in lengths:

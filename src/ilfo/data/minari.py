@@ -18,7 +18,7 @@ from ilfo.common import flattening
 from ilfo.common.optional import needed_from
 from ilfo.common.printable import brief
 from ilfo.data.npz import MINARI, DemonstrationError, decode_metadata, joined_actions, naming_large
-from ilfo.data.statements import NAMES
+from ilfo.data.statements import NAMES, check_statements
 from ilfo.data.trajectory import Trajectory, checked, valid_returns
 from ilfo.data.unpacking import check_size
 
@@ -59,6 +59,7 @@ def read_minari(
         returns = valid_returns(_sums_of_rewards(episodes), len(episodes))
         text = storage.metadata.get(_METADATA)
         metadata = _metadata(name, storage) if text is None else decode_metadata(text)
+        check_statements(metadata)
     except DemonstrationError:
         raise
     except ValueError as error:

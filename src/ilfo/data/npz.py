@@ -152,6 +152,18 @@ def naming_large(path: Path | str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def naming_memory(path: Path) -> Iterator[None]:
+    """Let the error of a file that the memory is too small for say what to do."""
+    try:
+        yield
+    except MemoryError as error:
+        raise DemonstrationError(
+            f"{path}: there is not enough memory to read it; split it into several files, convert "
+            "them one by one with `ilfo demos convert`, and put them into one folder"
+        ) from error
+
+
 def check_new(path: Path) -> None:
     """Raise an error if demonstrations cannot be written to `path`; call it before long work."""
     if path.suffix.lower() != ".npz":

@@ -25,6 +25,7 @@ def check_statements(metadata: Mapping[str, Any]) -> None:
     valid_rate(metadata.get(EVERY, 1))
     valid_seconds(metadata.get(SECONDS))
     valid_dimensions(metadata.get(OBSERVED))
+    valid_names(metadata.get(NAMES))
     are_clips(metadata)
     for name in (EXPERT_RETURN, RANDOM_RETURN):
         valid_return(name, metadata.get(name))

@@ -29,9 +29,15 @@ from numpy.typing import ArrayLike
 
 from ilfo.common.printable import brief
 from ilfo.data.columns import Column, CsvColumns, MemoryColumns, ParquetColumns
-from ilfo.data.npz import DemonstrationError, decode_metadata, naming_large, require_file
+from ilfo.data.npz import (
+    DemonstrationError,
+    decode_metadata,
+    naming_large,
+    naming_memory,
+    require_file,
+)
 from ilfo.data.roles import ACTION, LISTED, TIME, roles_of
-from ilfo.data.statements import NAMES, OBSERVED, SECONDS
+from ilfo.data.statements import NAMES, OBSERVED, SECONDS, check_statements
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
 from ilfo.data.unpacking import UnpackedSizeError
 
@@ -67,7 +73,7 @@ def read_table(
     if kind not in SUFFIXES:
         raise DemonstrationError(f"{path} ends in {kind!r}, expected one of {', '.join(SUFFIXES)}")
     require_file(path)
-    with naming_large(path), _naming(path):
+    with naming_large(path), naming_memory(path), _naming(path):
         source = CsvColumns(path) if kind == ".csv" else ParquetColumns(path, large)
         return _read(source, **options, actions=actions)
 
@@ -80,11 +86,6 @@ def _naming(path: Path) -> Iterator[None]:
         raise
     except (ValueError, csv.Error) as error:
         raise DemonstrationError(f"{path}: {brief(error)}") from error
-    except MemoryError as error:
-        raise DemonstrationError(
-            f"{path}: there is not enough memory to read it; split it into several files, convert "
-            "them one by one with `ilfo demos convert`, and put them into one folder"
-        ) from error
 
 
 def _read(source, *, states, terminal, episode, actions) -> Recorded:
@@ -123,6 +124,7 @@ def _read(source, *, states, terminal, episode, actions) -> Recorded:
 
 def _metadata(stored: dict[str, Any], names: Sequence[str], chosen: bool) -> dict[str, Any]:
     """What the file says of itself, with the names of the columns that were read."""
+    check_statements(stored)
     if chosen:  # it speaks of all columns of the table
         stored.pop(OBSERVED, None)
     return stored | {NAMES: list(names)} if all(names) else stored

@@ -14,6 +14,9 @@ SMALL = 64 * 2**20
 RATIO = 100
 """A larger file may unpack to this many times its size."""
 
+_NUMBER = 8
+"""Bytes of an entry in memory, where the file does not say how long entries are."""
+
 
 class UnpackedSizeError(ValueError):
     """A file would unpack to far more than its size."""
@@ -34,9 +37,16 @@ def check_parquet(path: Path, metadata: Any) -> None:
 
 
 def parquet_size(metadata: Any) -> int:
-    """Bytes that the values of a Parquet file take."""
-    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-    return 8 * sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    """Bytes that the columns of a Parquet file take. An entry of text is counted once, however
+    often it is repeated, so whoever reads text must not copy it for every row."""
+    columns = range(metadata.num_columns)
+    widths = [metadata.schema.column(index).length or _NUMBER for index in columns]
+    total = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for index in columns:
+            part = group.column(index)
+            total += max(part.num_values * widths[index], part.total_uncompressed_size)
+    return total
 
 
 def check_size(path: Path, unpacked: int) -> None:

@@ -60,7 +60,7 @@ class Store(Callback):
 
 def open_store(url: str) -> tuple[Any, str]:
     """The file system of a URL and the path in it; ValueError if nothing opens such URLs."""
-    with needed_from("ray", "--store"):
+    with needed_from("store", "--store"):
         import fsspec
     try:
         if "://" not in url:

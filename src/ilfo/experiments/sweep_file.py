@@ -31,6 +31,11 @@ FIELDS = {field.name for field in fields(RunSpec)} - OWN
 TABLES = {"settings", "grid", "list"}
 MOST = 100_000
 """Runs of a sweep."""
+LONGEST = 200
+"""Characters of a run's name. Most systems allow 255 in the name of a file, and a run's log and
+temporary files have longer names than its directory."""
+SEEDS = 2**32
+"""Seeds are below this."""
 SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -118,7 +123,18 @@ def _runs(content: Mapping[str, Any], folder: Path) -> Iterator[PlannedRun]:
             error.add_note(f"run {label}-{seeds[0]}")
             raise
         for seed in seeds:
-            yield PlannedRun(f"{label}-{seed}", replace(spec, first_seed=seed))
+            yield PlannedRun(_name(label, seed), replace(spec, first_seed=seed))
+
+
+def _name(label: str, seed: int) -> str:
+    name = f"{label}-{seed}"
+    if len(name) > LONGEST:
+        raise ValueError(
+            f"a run would be called {brief(name)}, {len(name)} characters, but at most {LONGEST} "
+            "fit the name of a folder; give the entries of list shorter names, or the grid fewer "
+            "or shorter values"
+        )
+    return name
 
 
 class _Part(NamedTuple):
@@ -227,10 +243,13 @@ def _seeds(value: Any) -> Sequence[int]:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         _check_number(value)
         return range(value)
-    whole = isinstance(value, list) and all(type(seed) is int and seed >= 0 for seed in value)
+    whole = isinstance(value, list) and all(
+        type(seed) is int and 0 <= seed < SEEDS for seed in value
+    )
     if not whole or not value or len(set(value)) < len(value):
         raise ValueError(
-            f"seeds is {quoted(value)}, but must be a number of seeds, or a list of them"
+            f"seeds is {quoted(value)}, but must be a number of seeds, or a list of different ones "
+            "in [0, 2**32)"
         )
     return value
 

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -97,39 +98,74 @@ def load_sb3(algorithm: str, path: Path, env_factory: Factory) -> Any:
     replacements = {name: known.get(name) for name in pickled} | UNUSED
     try:
         return kind.load(path, custom_objects=replacements, device="cpu")
+    except MemoryError:
+        raise
     # Damaged or foreign models surface as unrelated exceptions of zipfile, torch and SB3.
     except Exception as error:
         raise ValueError(
             f"{path} cannot be read as {algorithm} with an MlpPolicy for {env_factory.name}: "
-            f"{brief(error)}"
+            f"{_reason(error)}"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why a model cannot be loaded. What torch says of a pickle advises to open it."""
+    if type(error).__name__ == "UnpicklingError":
+        return (
+            "its weights hold something other than tensors, which is not opened, because that "
+            "could run code"
+        )
+    if isinstance(error, (RuntimeError, ValueError)):  # written for users
+        return brief(error)
+    return f"it is damaged, or was changed ({type(error).__name__}: {brief(error)})"
 
 
 def _pickled_entries(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             check_unpacked(path, archive.infolist())
+            _check_has(("data", "policy.pth"), archive.namelist())
             saved = json.loads(archive.read("data"))
-            _check_networks(saved.get("policy_kwargs"), archive.getinfo("policy.pth").file_size)
-        return [
-            name
-            for name, value in saved.items()
-            if isinstance(value, dict) and ":serialized:" in value
-        ]
+            size = archive.getinfo("policy.pth").file_size
+        if not isinstance(saved, dict):
+            raise ValueError(f"its data are a {type(saved).__name__}, expected an object of JSON")
+        _check_has(("policy_class", "observation_space", "action_space"), saved)
+        _check_networks(saved.get("policy_kwargs", {}), size)
+        return [name for name, value in saved.items() if _is_pickled(value)]
+    except MemoryError:
+        raise
     # Damaged bytes surface as unrelated exceptions of zipfile and zlib.
     except Exception as error:
         raise ValueError(f"{path} is not a model of Stable-Baselines3: {brief(error)}") from error
 
 
+def _check_has(needed: Sequence[str], held: Collection[str]) -> None:
+    missing = [name for name in needed if name not in held]
+    if missing:
+        raise ValueError(f"it has no {', '.join(missing)}")
+
+
+def _is_pickled(value: Any) -> bool:
+    return isinstance(value, dict) and ":serialized:" in value
+
+
 def _check_networks(described: Any, size: int) -> None:
-    """Raise ValueError if networks are described whose weights are more than the file holds."""
-    described = described if isinstance(described, dict) else {}
+    """Raise ValueError if networks are described whose weights are more than the file holds, or in
+    a way that is not read."""
+    if _is_pickled(described):
+        raise ValueError(
+            "its policy_kwargs are a pickle, because they name a class such as activation_fn, and "
+            "pickles are not opened; let a function of your own load it and act (file.py:function)"
+        )
+    if not isinstance(described, dict):
+        raise ValueError(f"its policy_kwargs are {brief(described)}, expected an object of JSON")
     layers, critics = described.get("net_arch"), described.get("n_critics", 1)
     if isinstance(layers, list) and layers and isinstance(layers[0], dict):
         layers = layers[0]  # as old versions wrote it
     networks = layers if isinstance(layers, dict) else {"": layers or []}
     for name, widths in networks.items():
-        if not all(type(width) is int and width > 0 for width in (*widths, critics)):
+        counts = [*widths, critics] if isinstance(widths, list) else [None]
+        if not all(type(count) is int and count > 0 for count in counts):
             raise ValueError(f"its networks are {brief(described)}, expected numbers of units")
         weights = sum((before + 1) * after for before, after in pairwise([0, *widths]))
         asked = FLOAT * max(weights, 1) * (1 if name == "pi" else critics)

@@ -26,6 +26,11 @@ def step(environment: gym.Env, action: Any) -> tuple[Any, Any, bool, bool]:
             raise
         said = f"something else from step ({error})"
         raise EnvironmentFault(f"{name_of(environment)} returned {said}, {EXPECTED}") from error
+    except RecursionError as error:
+        raise EnvironmentFault(
+            f"{name_of(environment)} calls itself too often in step ({error}); let its recursion "
+            "end"
+        ) from error
     if not isinstance(result, tuple) or len(result) != 5:
         said = f"{_shown(result)} from step"
         raise EnvironmentFault(f"{name_of(environment)} returned {said}, {EXPECTED}")

@@ -48,11 +48,21 @@ def check_here(run: RunDirectory, machine: Mapping[str, int]) -> None:
             f"devices with --devices, {anyway}"
         )
     if run.config.get("source") != source():
-        made_by = run.config.get("commit") or "an installed copy without a commit"
         raise RunError(
-            f"{run.path} was made by other code ({made_by}; this is {commit()}); go back to that "
-            f"code to resume the run, start a new one, {anyway}"
+            f"{run.path} was made by other code ({_compared(run.config)}); go back to that code to "
+            f"resume the run, start a new one, {anyway}"
         )
+
+
+def _compared(recorded: Mapping[str, Any]) -> str:
+    """The code that made a run, and the code here."""
+    before, now = (
+        made_by or "an installed copy without a commit"
+        for made_by in (recorded.get("commit"), commit())
+    )
+    if before != now:
+        return f"{before}; this is {now}"
+    return f"both are of {now}, but the source was {recorded.get('source')} and is {source()}"
 
 
 def _listed(machine: Mapping[str, int]) -> str:
@@ -166,10 +176,10 @@ def check_progress(run: RunDirectory, iteration: int) -> int:
     rows = [*run.rows("metrics"), *run.rows("timings")]
     recorded = max((row["iteration"] for row in rows), default=0)
     if not run.checkpoint.exists() and (recorded > 1 or (run.path / "summary.json").exists()):
-        raise RunError(
-            f"{run.checkpoint} is missing, but {recorded} iterations are recorded; restore it, or "
-            "start a new run"
-        )
+        found = f"{recorded} iterations are recorded"
+        if not recorded:
+            found = "summary.json says that the run has ended"
+        raise RunError(f"{run.checkpoint} is missing, but {found}; restore it, or start a new run")
     if recorded > iteration + 1:
         raise RunError(
             f"{run.checkpoint} is of iteration {iteration}, but {recorded} iterations are "

@@ -6,9 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jax.errors import JaxRuntimeError
+
 from ilfo.agents.agent import Agent
 from ilfo.agents.callbacks import Callback, Callbacks
 from ilfo.agents.method import LearningWarning
+from ilfo.common.printable import brief
 from ilfo.rollouts.stepping import EnvironmentFault
 from ilfo.runs.checks import (
     check_agent,
@@ -24,6 +27,9 @@ from ilfo.runs.directory import RunDirectory, RunError, check_unused, kept_on_di
 from ilfo.runs.integrity import ELSEWHERE
 from ilfo.runs.recorder import Recorder, WithReturns
 from ilfo.runs.spec import RunSpec, spec_of, to_json
+
+FULL = "RESOURCE_EXHAUSTED"
+"""How the errors of JAX about memory begin; they have no class of their own."""
 
 
 class TrainingError(Exception):
@@ -90,11 +96,12 @@ def resume(
             spec = replace(spec, total_timesteps=total_timesteps)
         if expert_return is not None:
             spec = replace(spec, expert_return=expert_return)
+        if run.checkpoint.exists():
+            run.check_files()  # first, so that an edited file is not taken for another preset
         agent = spec.agent()
         agent.check_budget(spec.budget)
         check_agent(run, agent)
         if run.checkpoint.exists():
-            run.check_files()
             agent.restore(run.checkpoint)
             agent.history.take(r for r in run.rows("metrics") if r["iteration"] <= agent.iteration)
         done = check_progress(run, agent.iteration)
@@ -124,7 +131,7 @@ def _compare(agent: Agent, watching: Callback) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LearningWarning)  # progress and summary have them
             agent.check_recordings(watching)
-    except (ValueError, OSError):
+    except (ValueError, OSError, MemoryError):
         raise
     except Exception as error:  # most likely raised by the environment
         raise TrainingError(
@@ -148,8 +155,11 @@ def _train(agent, spec, run, machine, callbacks) -> dict[str, Any]:
             return recorder.finish(agent)
         finally:
             watching.on_end(agent)
-    except (FloatingPointError, OSError, EnvironmentFault) as error:
+    except (FloatingPointError, OSError, MemoryError, EnvironmentFault) as error:
         error.add_note(kept_on_disk(run.path))
         raise
     except Exception as error:  # most likely raised by the environment
-        raise TrainingError(f"training failed; {kept_on_disk(run.path)}") from error
+        kept = kept_on_disk(run.path)
+        if isinstance(error, JaxRuntimeError) and str(error).startswith(FULL):
+            raise MemoryError(f"there is not enough memory ({brief(error)}); {kept}") from error
+        raise TrainingError(f"training failed; {kept}") from error
