@@ -238,6 +238,24 @@ def test_another_environment():
     assert any("dimension 1 moves with 10, in the environment with 7" in text for text in texts)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "terminal", "asked"),
+    [
+        ((120, 150, 180), False, True),
+        ((120, 150, 180), True, False),
+        ((150, 150, 150), False, False),  # cut at one length
+        ((120, 150, 400), False, False),  # one reached the horizon
+    ],
+)
+def test_whether_ends_were_forgotten_is_asked(lengths, terminal, asked):
+    whole = [trajectory.states for trajectory in HOPPER.load(3)]
+    cut = [states[: length + 1] for states, length in zip(whole, lengths, strict=True)]
+    found = findings(HOPPER, Demonstrations.from_arrays(cut, terminal=terminal))
+    texts = [finding.text for finding in found if "none is terminal" in finding.text]
+    assert len(texts) == asked
+    assert not asked or "(400), after 120 to 180 steps, and none is terminal" in texts[0]
+
+
 def test_copies_of_a_recording_are_counted():
     states = [trajectory.states for trajectory in HOPPER.load(3)]
     copied = Demonstrations.from_arrays([*states, states[0], states[0]], terminal=False)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ilfo.agents.settings import walk
@@ -66,6 +67,33 @@ def test_a_good_run_is_called_good_and_nothing_else(tmp_path):
     (only,) = diagnosed(tmp_path, GOOD)
     assert "the recordings are matched: the distance is within the noise of the recordings" in only
     assert "untrained policy 1)" in only
+
+
+@pytest.mark.parametrize(
+    ("chosen", "text"),
+    [
+        ((0.05, 0.06), "the recordings are matched"),
+        ((0.05, 0.13), "near the recordings, but beyond their noise"),
+        ((0.2, 0.2), "nearer than at the beginning, but not there"),
+    ],
+)
+def test_the_policies_that_are_returned_are_judged_not_the_nearest_that_acted(chosen, text):
+    """The floor is 0.05 and the nearest policy on the way had 0.03."""
+    on_the_way = lambda number: GOOD | {"mmd": 0.03 if number == 5 else 0.06, "mmd_floor": 0.05}
+    seeds = [{"seed": seed, "chosen_mmd": mmd} for seed, mmd in enumerate(chosen)]
+    first, *_ = findings(list(rows(on_the_way)), seeds, config())
+    assert first.startswith(text)
+    assert f"distance of the selected policy {np.mean(chosen):.3g}" in first
+    running, *_ = findings(list(rows(on_the_way)), [], config())
+    assert "smallest distance so far 0.03" in running
+
+
+def test_what_was_remarked_of_the_recordings_is_said_again(tmp_path):
+    with RunDirectory.create(tmp_path / "run", config()) as run:
+        for row in rows(GOOD):
+            run.append("metrics", [row])
+        run.write_summary({"seeds": [], "remarks": ["columns look exchanged"]})
+        assert diagnose(run)[-1] == "columns look exchanged"
 
 
 def test_a_distance_that_cannot_tell_the_untrained_policy_is_no_match():

@@ -266,6 +266,14 @@ def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
             f"{early} of {count} recordings end before the horizon ({horizon}) without being "
             "terminal, others are terminal; if these ended by themselves, too, mark them so",
         )
+    elif early == count and not clips and len(set(lengths)) > 1:
+        yield Finding(
+            False,
+            f"all recordings end before the horizon ({horizon}), after {lengths.min()} to "
+            f"{lengths.max()} steps, and none is terminal; if episodes ended by themselves (it "
+            "fell, it reached the goal), say so: terminal=True, a column `terminal`, or "
+            "--terminal; if they were cut, --clips says that they may begin anywhere",
+        )
     if recordings.copies:
         yield Finding(
             False,

@@ -111,9 +111,7 @@ def _outcome(record: RunRecord) -> Iterator[str]:
             result = result_table(record.summary)
         yield html.table(result.columns, [row for section in result.sections for row in section])
         yield html.note(result.caption)
-    with naming_summary(record.run):
-        remarks = list(map(str, record.summary["remarks"])) if record.summary else []
-    if found := [*diagnose(record.run), *remarks]:
+    if found := diagnose(record.run):
         yield html.heading("What the doctor says", 3)
         yield html.items(found)
 

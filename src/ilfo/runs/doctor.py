@@ -16,8 +16,10 @@ from ilfo.runs.remedies import MORE_STEPS
 Row = Mapping[str, Any]
 Column = Callable[[str], np.ndarray]
 """Mean over seeds of a metric, for every iteration; NaN where it is missing."""
-REACHED = 4.0
+MATCHED = 2.0
 """Squared distances up to this multiple of the squared floor count as the expert's own."""
+REACHED = 4.0
+"""Those up to this multiple are near it: no cause is looked for."""
 NEAR_UNTRAINED = 0.8
 """A distance above this share of the untrained policy's is hardly progress."""
 BEHIND = 2.0
@@ -57,10 +59,21 @@ class Case(NamedTuple):
         """The noise floor at the end; 0 if it is unknown."""
         return float(np.nan_to_num(_late(self.column("mmd_floor"))))
 
+    @property
+    def distance(self) -> float:
+        """That of the policies that are returned; before the run has ended, the smallest so far."""
+        returned = [seed.get("chosen_mmd") for seed in self.seeds]
+        measured = [distance for distance in returned if distance is not None]
+        if measured:
+            return float(np.mean(measured))
+        learned = [*self.column("mmd")[self.untrained :], *self.column("clone_mmd")]
+        return float(np.nanmin(learned))
+
 
 def diagnose(run: RunDirectory) -> list[str]:
-    """Findings about a run, the most important first; none for a method that measures no distance
-    to the demonstrations."""
+    """Findings about a run, the most important first, and what was remarked while it was trained,
+    such as doubts about the recordings. A method that measures no distance to the demonstrations
+    has remarks only."""
     if run.config.get("kind") == "expert":
         raise RunError(
             f"{run.path} holds an expert, which imitates nobody; the doctor looks at runs of "
@@ -72,11 +85,13 @@ def diagnose(run: RunDirectory) -> list[str]:
     if not rows:
         raise RunError(f"{run.path} has no finished iteration yet; there is nothing to examine")
     summary = run.read_summary()
+    if summary is None:
+        return findings(rows, [], run.config)
     try:
-        return findings(rows, [] if summary is None else summary["seeds"], run.config)
+        return [*findings(rows, summary["seeds"], run.config), *map(str, summary["remarks"])]
     except (KeyError, TypeError, AttributeError) as error:
         raise RunError(
-            f"{run.path / 'summary.json'} does not list the seeds of a run; `ilfo resume` writes "
+            f"{run.path / 'summary.json'} is not the summary of a run; `ilfo resume` writes "
             "it again"
         ) from error
 
@@ -139,31 +154,36 @@ def _sooner(case: Case) -> str:
 
 
 def _outcome(case: Case, *, stalled: bool) -> Iterator[str]:
-    mmd, clone, start = case.column("mmd"), case.column("clone_mmd"), case.untrained
-    nearest = float(np.nanmin([*mmd[start:], *clone[start:]]))
+    mmd, start, distance = case.column("mmd"), case.untrained, case.distance
     first, own = float(np.nanmean(mmd[:start])), case.floor
     noise = f"noise floor {own:.3g}" if own > 0 else "noise unknown"
-    against = f"distance {nearest:.3g}, {noise}, untrained policy {first:.3g}"
+    whose = "distance of the selected policy" if case.seeds else "smallest distance so far"
+    against = f"{whose} {distance:.3g}, {noise}, untrained policy {first:.3g}"
     if REACHED * own**2 >= first**2:
         yield (
             f"the distance cannot tell the expert from the untrained policy ({against}): there are "
             "too few recordings or streams, or they are too short; record more episodes, or try "
             "more streams"
         )
-    elif nearest > NEAR_UNTRAINED * first:
+    elif distance > NEAR_UNTRAINED * first:
         yield (
             f"hardly nearer to the recordings than the untrained policy ({against}); check the "
             "recordings with `ilfo doctor --env ID --demos FILE`"
             f"{'' if stalled else f', then give it {MORE_STEPS}'}"
         )
-    elif nearest**2 <= REACHED * own**2:
+    elif distance**2 <= MATCHED * own**2:
         yield (
             f"the recordings are matched: the distance is within the noise of the recordings "
             f"({against})"
         )
     else:
-        more = "" if stalled else "; more steps may help"
-        yield f"nearer than at the beginning, but not there ({against}){more}"
+        near = distance**2 <= REACHED * own**2
+        said = (
+            "near the recordings, but beyond their noise"
+            if near
+            else ("nearer than at the beginning, but not there")
+        )
+        yield f"{said} ({against}){'' if stalled else '; more steps may help'}"
     if (case.column("mmd_floor")[start:] == 0).any():
         yield (
             "with one recording the noise of the distance is unknown, so whether the recordings "
