@@ -53,4 +53,4 @@ def test_a_low_picture_has_fewer_lanes():
     sized = lambda height: StatePlot(
         states, states, every=1, names=list("abcdef"), size=(100, height)
     )
-    assert [len(sized(height).dimensions) for height in (10, 72, 240)] == [1, 3, 6]
+    assert [len(sized(height).dimensions) for height in (10, 80, 240)] == [1, 3, 6]

@@ -40,9 +40,14 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
                 continue
             _band(left, group.curves("greedy_return"), colour, label)
             _band(right, group.curves("mmd"), colour, label)
-        level = here[0].runs[0].expert_return
+        runs = [run for group in here for run in group.runs]
+        level = runs[0].expert_return
         if level is not None:
             left.axhline(level, color="black", linestyle="--", linewidth=1, label="expert")
+        chance = next((run.random_return for run in runs if run.random_return is not None), None)
+        if chance is not None:  # whole scores are in sight, and noise looks as small as it is
+            left.axhline(chance, color="0.5", linestyle=":", linewidth=1, label="random actions")
+        left.margins(y=0.08)
         floors = [curve for group in here for curve in group.curves("mmd_floor")]
         _band(right, floors, "black", "noise floor", style=":")
         left.set(title=environment, ylabel="greedy return")

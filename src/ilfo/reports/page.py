@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ilfo.common.figures import AT_ONE_PLACE
 from ilfo.reports import html
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import as_svg, comparison_figure
@@ -41,6 +42,7 @@ def comparison_page(groups: Sequence[Group]) -> str:
 
 def comparison_sections(groups: Sequence[Group]) -> list[str]:
     """Their table and their curves."""
+    places = f" {AT_ONE_PLACE}" if any(group.online_samples for group in groups) else ""
     return [
         html.table(*comparison_table(groups)),
         html.note(
@@ -50,6 +52,6 @@ def comparison_sections(groups: Sequence[Group]) -> list[str]:
         html.svg(
             as_svg(lambda: comparison_figure(groups)),
             "Learning curves: mean over seeds, with its 95 % interval, or the range of fewer than "
-            "three.",
+            f"three.{places}",
         ),
     ]

@@ -10,7 +10,7 @@ SHOWN = 6
 """Dimensions, the first that vary."""
 RECORDED, AHEAD, LEARNER = (90, 90, 90), (205, 205, 205), (200, 30, 30)
 """Colours: of the recording up to now, of the rest of it, and of the learner."""
-MARGIN, LABEL, LEAST = 4, 12, 24
+MARGIN, LABEL, LEAST = 4, 14, 26
 """In pixels: room at the sides, the height of a label, and of a lane with its label at least."""
 
 
