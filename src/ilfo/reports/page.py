@@ -8,6 +8,7 @@ from ilfo.reports import html
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import as_svg, comparison_figure
 from ilfo.reports.groups import Group, group_runs
+from ilfo.reports.measures import mmd_note
 from ilfo.reports.records import RunRecord
 from ilfo.reports.run_report import run_sections
 
@@ -43,8 +44,10 @@ def comparison_page(groups: Sequence[Group]) -> str:
 def comparison_sections(groups: Sequence[Group]) -> list[str]:
     """Their table and their curves."""
     places = f" {AT_ONE_PLACE}" if any(group.online_samples for group in groups) else ""
+    note = mmd_note(groups)
     return [
         html.table(*comparison_table(groups)),
+        *([html.note(note)] if note else []),
         html.note(
             "Runs that differ in their seeds alone are one row. Mean over seeds and, from three "
             "seeds on, its 95 % bootstrap interval."
