@@ -558,6 +558,15 @@ def test_what_nobody_expected_keeps_its_traceback(monkeypatch):
         main(["train"])
 
 
+def test_the_seconds_of_a_resumed_run_are_said_to_be_those_of_all_commands(finished_run, capsys):
+    summary = json.loads((finished_run / "summary.json").read_text())
+    for resumed in (True, False):
+        runs.show(summary, finished_run, resumed=resumed)
+        text = " ".join(capsys.readouterr().out.split())
+        assert "s of them compiling" in text
+        assert ("s in all, those before it was resumed included," in text) is resumed
+
+
 def test_without_the_experts_return_the_table_says_why_there_are_no_scores(finished_run, capsys):
     summary = json.loads((finished_run / "summary.json").read_text())
     for expert, words in ((12.0, "score 1 is the expert's return of 12.0"), (None, "no scores")):
