@@ -319,7 +319,7 @@ def show(summary: dict[str, Any], out: Path, *, resumed: bool = False) -> None:
         say(remark)
     picture, seconds = out / "curves.png", summary["seconds"]
     curves = str(picture) if picture.exists() else "not plotted; pip install 'ilfo[report]'"
-    before = ", those before it was resumed included" if resumed else ""
+    before = " (with those before it was resumed)" if resumed else ""
     say(
         f"{seconds['total']:.0f} s in all{before}, {seconds['compile']:.0f} s of them compiling  "
         f"run directory: {out}  learning curves: {curves}"
