@@ -31,6 +31,8 @@ class Learning:
 
     iteration, online_samples, samples_per_iteration, method = 0, 0, 1000, MobILE.method
 
+    seeds, settings = (0,), None
+
     def __init__(self, exploring: int = 0):
         self.history: dict[str, Any] = {}
         self.goal = {"total_timesteps": 30000}
@@ -145,6 +147,34 @@ def test_that_the_untrained_policy_acts_on_purpose_is_said(terminal) -> None:
         said = f"(untrained policy acted, on purpose: {number} of 2)" in file.getvalue()
         assert said is (number < 3)
     progress.on_end(agent)
+
+
+@pytest.mark.parametrize(
+    ("name", "shorter"), [("bco", {"explore": 1}), ("mobile", {"inference.explore": 100})]
+)
+def test_how_to_let_the_untrained_policy_act_less_is_said(name, shorter) -> None:
+    demonstrations = find_task("cartpole").load(2)
+    said = []
+    for changes in ({}, shorter):
+        file = io.StringIO()
+        agent = METHODS[name]("CartPole-v1", demonstrations, changes, horizon=50)
+        Progress(Console(file=file)).on_start(agent)
+        said.append(file.getvalue())
+    assert agent.exploring_iterations == 1
+    ((setting, value),) = shorter.items()
+    assert said[0].endswith(f"; with --set {setting}={value} it does so in one iteration only\n")
+    assert said[1].endswith("show what actions do\n")
+
+
+def test_that_numbers_are_means_over_seeds_is_said_once() -> None:
+    file = io.StringIO()
+    progress, agent = Progress(Console(file=file)), Learning()
+    agent.seeds = (3, 4)
+    progress.on_start(agent)
+    for number in (1, 2):
+        progress.on_iteration(agent, LOG | {"iteration": number})
+    assert file.getvalue().count("2 seeds: the numbers of a line are means over them") == 1
+    assert "means" not in show(LOG)
 
 
 def test_after_a_resume_nothing_is_said_of_exploring() -> None:

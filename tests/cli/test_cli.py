@@ -187,6 +187,7 @@ def test_plain_lines_without_a_terminal(trained_by_command):
     out, printed = trained_by_command
     assert "\x1b" not in printed
     comparing, doubtful, *rest = printed.splitlines()
+    assert rest.pop(1).startswith("3 seeds: the numbers of a line are means over them")
     phases, lines = rest[:3], rest[3:]
     assert comparing.startswith("comparing the recordings with the environment ...")
     assert [phase.partition(" ...")[0] for phase in phases[1:]] == ["compiling", "first iteration"]
@@ -313,7 +314,7 @@ def test_the_installed_command(cache_home, demos_file, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.splitlines()[5].startswith(f"iteration 1  samples {STEP}/{STEP}")
+    assert done.stdout.splitlines()[6].startswith(f"iteration 1  samples {STEP}/{STEP}")
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["machine"] == {"threads": 1, "devices": 1}
     assert any((cache_home / "ilfo" / "compiled").iterdir())
@@ -556,6 +557,15 @@ def test_what_nobody_expected_keeps_its_traceback(monkeypatch):
     monkeypatch.setattr(runs, "start", fail_with(AttributeError("a bug")))
     with pytest.raises(AttributeError, match="a bug"):
         main(["train"])
+
+
+def test_the_seconds_of_a_resumed_run_are_said_to_be_those_of_all_commands(finished_run, capsys):
+    summary = json.loads((finished_run / "summary.json").read_text())
+    for resumed in (True, False):
+        runs.show(summary, finished_run, resumed=resumed)
+        text = " ".join(capsys.readouterr().out.split())
+        assert "s of them compiling" in text
+        assert ("s in all (with those before it was resumed)," in text) is resumed
 
 
 def test_without_the_experts_return_the_table_says_why_there_are_no_scores(finished_run, capsys):

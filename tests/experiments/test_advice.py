@@ -76,7 +76,9 @@ def test_resets_near_the_beginnings():
 
 def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
     text = "\n".join(expectations("hopper", ["every4"], tmp_path))
-    assert "row 'hopper, every 4th state': nothing was measured, so" in text
+    assert "row 'hopper, every 4th state' is empty: no method was tried yet" in text
+    assert "with such recordings in hopper, so" in text
+    assert "no fault of your recordings" in text
     assert "ilfo bench run conditions hopper-every4" in text
     write(tmp_path, "hopper-every4", [0.9, 1.0, 0.8, 1.0, 0.8], mmd=0.3, floor=0.2)
     text = "\n".join(expectations("hopper", ["every4"], tmp_path))
@@ -88,7 +90,7 @@ def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
 
 def test_a_row_of_another_task_is_called_an_example(tmp_path):
     text = "\n".join(expectations("hopper", ["every4"], tmp_path, "Pendulum-v1"))
-    assert "nothing was measured, neither in Pendulum-v1 nor in hopper, the nearest task" in text
+    assert "in Pendulum-v1, or in hopper, the task most like it, so there is no result" in text
     for condition in ("every4", "noise"):
         write(tmp_path, f"hopper-{condition}", [0.9, 1.0, 0.8, 1.0, 0.8], mmd=0.3, floor=0.2)
     text = "\n".join(expectations("hopper", ["every4"], tmp_path, "Pendulum-v1"))
@@ -120,8 +122,8 @@ def test_inspecting_for_an_environment(tmp_path, capsys):
     assert "in ilfo/Reacher-v0\n" in told
     assert "taken for it, the file says nothing" in told
     assert "8 of 10 dimensions" in told
-    assert "row 'reacher, positions only': nothing was measured, so" in told
-    assert "row 'reacher, 20 % noise': nothing was measured, so" in told
+    assert "row 'reacher, positions only' is empty: no method was tried yet" in told
+    assert "row 'reacher, 20 % noise' is empty: no method was tried yet" in told
     with pytest.raises(SystemExit):
         main(["demos", "inspect", str(tmp_path / "a.npz"), "--every", "2"])
     assert "go with --env" in capsys.readouterr().err
@@ -133,6 +135,7 @@ def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
     nowhere = ["--results", str(tmp_path / "none")]
     main(["demos", "inspect", str(tmp_path / "old.npz"), "--env", "ilfo/Reacher-v0", *nowhere])
     told = capsys.readouterr().out
-    assert "is not known here, because there is no folder" in told
+    assert "cannot be said here: it is read from measured results, and there is no folder" in told
+    assert "no fault of your recordings" in told
     assert "rate          control rate, 50 Hz; taken for it, the file says nothing" in told
     assert "state         all of it" in told

@@ -132,6 +132,16 @@ def test_a_method_that_takes_no_steps_has_no_place_on_their_axis(tmp_path):
     assert alone.axes[0].get_xlabel() == "iterations"
 
 
+def test_returns_are_drawn_between_random_actions_and_the_expert(tmp_path):
+    path = run(tmp_path, "run", level=400.0)
+    summary = json.loads((path / "summary.json").read_text())
+    (path / "summary.json").write_text(json.dumps(summary | {"random_return": 21.0}))
+    left, _ = comparison_figure(group_runs([read_run(path)])).axes
+    assert "random actions" in [line.get_label() for line in left.lines]
+    assert left.get_ylim()[0] < 21
+    assert left.get_ylim()[1] > 1.05 * read_run(path).expert_return
+
+
 def test_methods_are_not_compared_by_their_settings(tmp_path):
     shutil.copytree(RECORDED / "bco", tmp_path / "bco")
     labels = [
@@ -188,6 +198,7 @@ def test_a_report_is_one_file_without_links(tmp_path):
     assert all(link.startswith("data:image/") for link in page.found)
     for expected in ("ilfo train mobile", "greedy return", "noise", "steps ahead", "All settings"):
         assert expected in text
+    assert "the return is that of the policy after the iteration" in text
     with pytest.raises(SystemExit):
         main(["report", str(path), "--no-film"])  # nothing is overwritten
     (path / "report.html").write_text("old")
@@ -247,6 +258,7 @@ def test_how_policies_were_chosen_is_said_in_words(method):
         '{"seeds": 5}',
         '{"seeds": [5]}',
         '{"seeds": [{}]}',
+        '{"seeds": [], "random_return": "x"}',
         '{"seeds": [{"seed": 0, "greedy_score": "x"}]}',
         '{"seeds": [{"seed": 0, "greedy_return": 1' + "0" * 400 + "}]}",
     ],

@@ -14,12 +14,17 @@ from ilfo.data.altered import select, thin
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import factory
 from ilfo.environments.tasks import TASKS
-from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_recording
+from ilfo.rollouts.beside_expert import (
+    Recording,
+    film_beside_expert,
+    first_recording,
+    frames_beside_expert,
+)
 from ilfo.rollouts.episodes import play
 from tests.helpers.rendering import require_rendering, untrained
 
-BAND = 22
-"""Height of the labels."""
+BAND, FOOT = 22, 16
+"""Height of the labels, and of the line below."""
 
 
 def frames_of(path) -> np.ndarray:
@@ -32,7 +37,7 @@ def frames_of(path) -> np.ndarray:
 
 def halves(frames) -> tuple[np.ndarray, np.ndarray]:
     width = (frames.shape[2] - 4) // 2
-    return frames[:, BAND:, :width], frames[:, BAND:, -width:]
+    return frames[:, BAND:-FOOT, :width], frames[:, BAND:-FOOT, -width:]
 
 
 def test_cartpole(tmp_path):
@@ -47,7 +52,7 @@ def test_cartpole(tmp_path):
     (episode,) = play([made.make()], policy, action_space(made.action_space), episodes=1, seed=3)
     assert total == pytest.approx(episode.rewards.sum())
     film = Image.open(path)
-    assert film.size == (484, 160 + BAND)
+    assert film.size == (484, 160 + BAND + FOOT)
     assert film.info["loop"] == 0  # for ever
     assert film.info["duration"] == 60  # every third of 50 steps per second
     assert film.n_frames <= 21  # of 61 states; equal frames may have been joined
@@ -122,6 +127,19 @@ def test_without_pictures_the_states_of_both_sides_are_plotted(tmp_path):
     assert not red(left).any()
     assert red(right)[0].sum() < red(right)[-1].sum()
     assert (left[0] < 230).any(-1).sum() > 100
+
+
+def test_different_beginnings_are_said_below_the_film():
+    made = factory("CartPole-v1", horizon=5)
+    (own,) = play(
+        [made.make()], untrained(made), action_space(made.action_space), episodes=1, seed=3
+    )
+    recording = Recording(own.states, None)
+    heights = []
+    for expert in (recording, replace(recording, states=own.states + 0.1)):
+        frames, *_ = frames_beside_expert(made, untrained(made), expert, seed=3)
+        heights.append(frames[0].height)
+    assert heights == [160 + BAND, 160 + BAND + FOOT]
 
 
 def test_plotted_dimensions_have_their_names():

@@ -39,6 +39,27 @@ def test_the_picture_shows_the_numbers(tmp_path):
     assert a != c
 
 
+def test_the_axis_of_returns_holds_whole_scores(tmp_path, drawn_figures):
+    close = [row | {"stochastic_return": None} for row in rows(449.0)]
+    draw_curves(close, 450.0, tmp_path / "curves.png", 20.0)
+    left = drawn_figures[-1].axes[0]
+    assert {"expert", "random actions"} < {line.get_label() for line in left.lines}
+    low, high = left.get_ylim()
+    assert low < 20
+    assert high > 450 + 0.05 * 430
+    draw_curves(close, 450.0, tmp_path / "unknown.png", float("nan"))
+    assert "random actions" not in [line.get_label() for line in drawn_figures[-1].axes[0].lines]
+
+
+def test_the_picture_says_what_its_bands_are(tmp_path, drawn_figures):
+    draw_curves(rows(), 450.0, tmp_path / "two.png")
+    draw_curves([row for row in rows() if row["seed"] == 0], 450.0, tmp_path / "one.png")
+    two, one = (figure.get_supxlabel() for figure in drawn_figures)
+    assert two.startswith("Lines: mean over 2 seeds. Bands: from the lowest seed to the highest.")
+    assert two.endswith("the MMD that of the one before, which collected the rollouts.")
+    assert "Bands" not in one
+
+
 def test_a_method_without_online_samples_is_drawn_over_its_iterations(tmp_path, drawn_figures):
     offline = [
         {name: value for name, value in row.items() if "mmd" not in name}

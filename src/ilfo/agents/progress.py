@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -53,6 +54,11 @@ class Progress(Callback):
         self._forget()
         self._shown = (_before(agent), "", "left -")
         self._exploring = agent.exploring_iterations
+        if len(agent.seeds) > 1:
+            self._line(
+                f"{len(agent.seeds)} seeds: the numbers of a line are means over them; samples are "
+                "those of each seed"
+            )
         if agent.iteration < self._exploring:
             self._line(_intention(agent))
         known = agent.history  # also of iterations before a resume
@@ -174,8 +180,29 @@ def _intention(agent: Any) -> str:
     which = f"the first {count} iterations" if count > 1 else "the first iteration"
     return (
         f"in {which} ({steps} environment steps) the untrained policy acts, on purpose: its steps "
-        "show what actions do"
+        f"show what actions do{_how_to_shorten(agent)}"
     )
+
+
+def _how_to_shorten(agent: Any) -> str:
+    """The setting by which it acts in one iteration only, where there is one. It counts
+    iterations, or environment steps. A run that has begun keeps its settings."""
+    count = agent.exploring_iterations
+    for name, value in _lengths(agent.settings):
+        if count > 1 and agent.iteration == 0:
+            least = 1 if value == count else agent.samples_per_iteration
+            return f"; with --set {name}={least} it does so in one iteration only"
+    return ""
+
+
+def _lengths(settings: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Settings called `explore`, by their dotted names, and their values."""
+    for field in fields(settings) if is_dataclass(settings) else ():
+        value, name = getattr(settings, field.name), f"{prefix}{field.name}"
+        if field.name == "explore":
+            yield name, value
+        else:
+            yield from _lengths(value, f"{name}.")
 
 
 def _clock(since: float) -> timedelta:

@@ -10,6 +10,7 @@ from ilfo.common.text_tables import print_table
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import comparison_figure, save_figure
 from ilfo.reports.groups import group_runs
+from ilfo.reports.measures import mmd_note
 from ilfo.reports.page import comparison_page, report_page
 from ilfo.reports.records import read_run
 from ilfo.storage.atomic import atomic_write_text, require_new
@@ -75,6 +76,8 @@ class Compare:
         environments = {group.environment for group in groups}
         title = environments.pop() if len(environments) == 1 else None
         print_table(console, [columns, *rows], title, wrap=True)
+        if note := mmd_note(groups):
+            say(note)
         if self.out is None:
             return
         if self.out.suffix.lower() == ".html":

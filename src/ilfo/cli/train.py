@@ -176,7 +176,7 @@ class Resume:
                 expert_return=self.expert_return,
                 anyway=self.anyway,
             )
-        show(summary, self.run_directory)
+        show(summary, self.run_directory, resumed=True)
 
 
 @dataclass(frozen=True)
@@ -299,8 +299,9 @@ def _tensorboard(out: Path, wanted: bool) -> list[Callback]:
     return [TensorBoard(out / "tensorboard")] if wanted else []
 
 
-def show(summary: dict[str, Any], out: Path) -> None:
-    """The result of a run as a table."""
+def show(summary: dict[str, Any], out: Path, *, resumed: bool = False) -> None:
+    """The result of a run as a table. The times of one that was resumed are those of all commands
+    together."""
     result = result_table(summary)
     table = Table(title=result.title, caption=result.caption)
     rows = [row for section in result.sections for row in section]
@@ -318,8 +319,9 @@ def show(summary: dict[str, Any], out: Path) -> None:
         say(remark)
     picture, seconds = out / "curves.png", summary["seconds"]
     curves = str(picture) if picture.exists() else "not plotted; pip install 'ilfo[report]'"
+    before = " (with those before it was resumed)" if resumed else ""
     say(
-        f"{seconds['total']:.0f} s (compiling {seconds['compile']:.0f} s)  "
+        f"{seconds['total']:.0f} s in all{before}, {seconds['compile']:.0f} s of them compiling  "
         f"run directory: {out}  learning curves: {curves}"
     )
 

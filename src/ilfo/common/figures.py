@@ -4,6 +4,13 @@ from typing import Any
 
 from ilfo.common.optional import needed_from
 
+AT_ONE_PLACE = (
+    "At one place, the return is that of the policy after the iteration, the MMD that of the "
+    "one before, which collected the rollouts."
+)
+"""What a figure of learning curves has to say: the steps of an iteration are taken first, then the
+policy learns from them, and then its return is measured."""
+
 
 def make_figure(width: float, height: float) -> Any:
     """An empty figure of this size in inches; needs the extra `report`."""

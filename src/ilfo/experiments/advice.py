@@ -152,10 +152,12 @@ def expectations(
         entries = dict(zip(labels, zip(row[1::2], row[2::2], strict=True), strict=True))
         other = elsewhere or (task if where != task else None)
         if all(score in (MISSING, IMPOSSIBLE) for score, _ in entries.values()):
-            nowhere = f", neither in {other} nor in {where}, the nearest task" if other else ""
+            tried = f"in {other}, or in {where}, the task most like it" if other else f"in {where}"
             yield (
-                f"row '{title}': nothing was measured{nowhere}, so no row says which method to "
-                f"take; `ilfo bench run {SWEEP} {cell_name(where, condition)}` measures the default"
+                f"row '{title}' is empty: no method was tried yet with such recordings {tried}, so "
+                "there is no result to expect and no method to prefer. This is no fault of your "
+                f"recordings. `ilfo bench run {SWEEP} {cell_name(where, condition)}` tries the "
+                "default method"
             )
         else:
             if other:
@@ -193,9 +195,10 @@ def advice(agent: Agent, results: Path) -> list[str]:
     if not results.is_dir():
         return [
             *lines,
-            f"what methods reach with such recordings is not known here, because there is no "
-            f"folder {results}; run it in a clone of the repository, or name its results by "
-            "--results",
+            f"what methods reach with such recordings cannot be said here: it is read from "
+            f"measured results, and there is no folder {results}. This is no fault of your "
+            "recordings. A clone of the repository has the results: run this command in it, or "
+            "name its folder by --results",
         ]
     if len(conditions) > 1:
         lines.append("several things are special here; each row has one of them:")

@@ -12,6 +12,7 @@ from ilfo.agents.sight import Sight
 from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval, on_grid
 from ilfo.reports.groups import Group
+from ilfo.reports.measures import differences
 from ilfo.storage.atomic import atomic
 
 FEW = 3
@@ -40,11 +41,15 @@ def comparison_figure(groups: Sequence[Group]) -> Any:
                 continue
             _band(left, group.curves("greedy_return"), colour, label)
             _band(right, group.curves("mmd"), colour, label)
-        level = here[0].runs[0].expert_return
+        runs = [run for group in here for run in group.runs]
+        level = runs[0].expert_return
         if level is not None:
             left.axhline(level, color="black", linestyle="--", linewidth=1, label="expert")
-        floors = [curve for group in here for curve in group.curves("mmd_floor")]
-        _band(right, floors, "black", "noise floor", style=":")
+        chance = next((run.random_return for run in runs if run.random_return is not None), None)
+        if chance is not None:  # whole scores are in sight, and noise looks as small as it is
+            left.axhline(chance, color="0.5", linestyle=":", linewidth=1, label="random actions")
+        left.margins(y=0.08)
+        _floors(right, here)
         left.set(title=environment, ylabel="greedy return")
         right.set(title=environment, ylabel="MMD to the demonstrations", ylim=(0, None))
         for axis in (left, right):
@@ -122,6 +127,19 @@ def save_figure(figure: Any, path: Path) -> None:
     """Write a figure to a file, in the format of its suffix."""
     with atomic(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=120)
+
+
+def _floors(axis: Any, groups: Sequence[Group]) -> None:
+    """The noise floor: one for all, or each in the colour of its MMD where those differ."""
+    known = {place: curves for place, g in enumerate(groups) if (curves := g.curves("mmd_floor"))}
+    if not differences(groups):
+        together = [curve for curves in known.values() for curve in curves]
+        _band(axis, together, "black", "noise floor", style=":")
+        return
+    for place, curves in known.items():
+        _band(axis, curves, f"C{place % 10}", "_", style=":")  # none of its own in the legend
+    if known:
+        axis.plot([], [], ":", color="black", label="noise floors, each in its colour")
 
 
 def _takes_steps(group: Group) -> bool:

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ilfo.common.figures import AT_ONE_PLACE
 from ilfo.reports import html
 from ilfo.reports.comparison import comparison_table
 from ilfo.reports.figures import as_svg, comparison_figure
 from ilfo.reports.groups import Group, group_runs
+from ilfo.reports.measures import mmd_note
 from ilfo.reports.records import RunRecord
 from ilfo.reports.run_report import run_sections
 
@@ -41,8 +43,11 @@ def comparison_page(groups: Sequence[Group]) -> str:
 
 def comparison_sections(groups: Sequence[Group]) -> list[str]:
     """Their table and their curves."""
+    places = f" {AT_ONE_PLACE}" if any(group.online_samples for group in groups) else ""
+    note = mmd_note(groups)
     return [
         html.table(*comparison_table(groups)),
+        *([html.note(note)] if note else []),
         html.note(
             "Runs that differ in their seeds alone are one row. Mean over seeds and, from three "
             "seeds on, its 95 % bootstrap interval."
@@ -50,6 +55,6 @@ def comparison_sections(groups: Sequence[Group]) -> list[str]:
         html.svg(
             as_svg(lambda: comparison_figure(groups)),
             "Learning curves: mean over seeds, with its 95 % interval, or the range of fewer than "
-            "three.",
+            f"three.{places}",
         ),
     ]

@@ -47,6 +47,11 @@ class RunRecord:
         return expert_return_of(self.run)
 
     @property
+    def random_return(self) -> float | None:
+        """Mean return of random actions, which is score 0; None if the run is not finished."""
+        return None if self.summary is None else self.summary.get("random_return")
+
+    @property
     def online_samples(self) -> int:
         """Environment steps that each seed has taken."""
         return self.rows[-1]["online_samples"]
@@ -87,6 +92,9 @@ def _summary(run: RunDirectory) -> Mapping[str, Any] | None:
     """The summary, if there is one; what it says of the seeds is checked."""
     summary = run.read_summary()
     with naming_summary(run):
+        chance = None if summary is None else summary.get("random_return")
+        if chance is not None and not math.isfinite(chance):
+            raise ValueError("random_return is not finite")
         for of_seed in summary["seeds"] if summary is not None else ():
             known = [of_seed[name] for name in FINALS if of_seed.get(name) is not None]
             if not all(map(math.isfinite, (of_seed["seed"], *known))):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ilfo.agents.agent import Agent
 from ilfo.agents.seeds import one_seed
+from ilfo.common.figures import AT_ONE_PLACE
 from ilfo.common.optional import MissingExtraError
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.data.sampling import SAMPLE, sample
@@ -129,9 +130,11 @@ def _curves(record: RunRecord) -> Iterator[str]:
         if record.online_samples
         else "True return against iterations"
     )
+    places = f" {AT_ONE_PLACE}" if record.online_samples else ""
     yield html.svg(
         as_svg(lambda: comparison_figure([group])),
-        f"{what}: mean over seeds, with its 95 % interval, or the range of fewer than three.",
+        f"{what}: mean over seeds, with its 95 % interval, or the range of fewer than three."
+        f"{places}",
     )
 
 

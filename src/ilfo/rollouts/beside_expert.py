@@ -7,6 +7,7 @@ side is a plot of the states. Where the environment makes no pictures, both side
 """
 
 import math
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +45,8 @@ class Recording:
     """The environment makes pictures; otherwise the learner's states are plotted, too."""
     names: tuple[str, ...] | None = None
     """What the recorded dimensions are called."""
+    clip: bool = False
+    """It begins anywhere, not at a reset."""
 
     def plotted(self) -> "Recording":
         """For an environment that makes no pictures."""
@@ -69,6 +72,7 @@ def first_recording(maker: Factory, demonstrations: Demonstrations) -> Recording
         observed,
         known and demonstrations.every == 1 and observed is None,
         names=dimension_names(demonstrations, maker),
+        clip=demonstrations.clips,
     )
 
 
@@ -108,16 +112,28 @@ def frames_beside_expert(
     elif expert.rendered:
         name, left = "states: recorded grey, learner red", _plotted(expert, states, size, pace)
     else:
-        name, left = "expert (recorded states)", _plotted(expert, states[:0], size, pace)
+        name = "expert (recorded states)"
+        left = _plotted(expert, states, size, pace, learner=False)
         right = _plotted(expert, states, size, pace)
     own = expert.total if expert.replayed or not expert.rendered else None
     heads = _head(name, own), _head("learner", total)
+    foot = _caption(expert, states[0])
     count = max(len(left), len(right))
     frames = [
-        _side_by_side(heads, (left[min(t, len(left) - 1)], right[min(t, len(right) - 1)]))
+        _side_by_side(heads, (left[min(t, len(left) - 1)], right[min(t, len(right) - 1)]), foot)
         for t in range(count)
     ]
     return frames, pace.milliseconds, total
+
+
+def _caption(expert: Recording, first: np.ndarray) -> str:
+    """What is to be known of the two beginnings; nothing where they are the same."""
+    kept = slice(None) if expert.observed is None else list(expert.observed)
+    if np.allclose(expert.states[0], first[kept], rtol=1e-4, atol=1e-6):
+        return ""
+    if expert.clip:
+        return "the recording is a clip: it begins elsewhere"
+    return "recording and learner begin at different resets"
 
 
 def _replayed(maker: Factory, expert: Recording, pace: "_Pace") -> list[Image.Image]:
@@ -133,11 +149,18 @@ def _replayed(maker: Factory, expert: Recording, pace: "_Pace") -> list[Image.Im
 
 
 def _plotted(
-    expert: Recording, visited: np.ndarray, size: tuple[int, int], pace: "_Pace"
+    expert: Recording,
+    visited: np.ndarray,
+    size: tuple[int, int],
+    pace: "_Pace",
+    *,
+    learner: bool = True,
 ) -> list[Image.Image]:
     kept = list(range(visited.shape[1]) if expert.observed is None else expert.observed)
     names = [str(place) for place in kept] if expert.names is None else list(expert.names)
-    plot = StatePlot(expert.states, visited[:, kept], every=expert.every, names=names, size=size)
+    plot = StatePlot(
+        expert.states, visited[:, kept], every=expert.every, names=names, size=size, learner=learner
+    )
     return [plot.at(step) for step in pace.steps(plot.end)]
 
 
@@ -173,12 +196,20 @@ def _head(name: str, total: float | None) -> str:
     return name if total is None else f"{name}: return {total:.0f}"
 
 
-def _side_by_side(heads: tuple[str, str], panels: tuple[Image.Image, Image.Image]) -> Image.Image:
+def _side_by_side(
+    heads: tuple[str, str], panels: tuple[Image.Image, Image.Image], foot: str
+) -> Image.Image:
     width, height = panels[0].size
     gap, band = 4, 22
-    font = ImageFont.load_default(12)
-    picture = Image.new("RGB", (2 * width + gap, band + height), "white")
+    font, small = ImageFont.load_default(12), ImageFont.load_default(11)
+    whole = 2 * width + gap
+    lines = textwrap.wrap(foot, max(whole // 7, 10))  # no letter is wider on average
+    line = 16
+    picture = Image.new("RGB", (whole, band + height + line * len(lines)), "white")
     draw = ImageDraw.Draw(picture)
+    for number, text in enumerate(lines):
+        place = (whole / 2, band + height + (number + 0.5) * line)
+        draw.text(place, text, fill=(90, 90, 90), font=small, anchor="mm")
     for text, panel, left in zip(heads, panels, (0, width + gap), strict=True):
         picture.paste(panel, (left, band))
         draw.text((left + width / 2, band / 2), text, fill=(40, 40, 40), font=font, anchor="mm")

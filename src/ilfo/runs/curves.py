@@ -1,20 +1,31 @@
 """The figure of learning curves of a run; needs the extra `report`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ilfo.common.figures import make_figure
+from ilfo.common.figures import AT_ONE_PLACE, make_figure
 from ilfo.common.optional import MissingExtraError
 from ilfo.storage.atomic import atomic
 
+MARGIN = 0.08
+"""Room above and below, so that the expert's line is not at the edge."""
 
-def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, path: Path) -> bool:
+
+def draw_curves(
+    rows: Sequence[Mapping[str, Any]],
+    expert_return: float | None,
+    path: Path,
+    random_return: float | None = None,
+) -> bool:
     """Draw returns and MMD against environment steps, as mean and range over seeds.
 
-    For a method that takes no environment steps, returns and losses against iterations. Returns
+    The returns of the expert and of random actions are lines where they are known: with them the
+    axis shows whole scores, and noise looks as small as it is. For a method that takes no
+    environment steps, returns and losses are drawn against iterations. Returns
     False if matplotlib is not installed; the numbers are in metrics.csv in any case.
     """
     try:
@@ -28,6 +39,9 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
         _band(left, rows, over, name, label)
     if expert_return is not None:
         left.axhline(expert_return, color="black", linestyle="--", linewidth=1, label="expert")
+    if random_return is not None and math.isfinite(random_return):
+        left.axhline(random_return, color="0.5", linestyle=":", linewidth=1, label="random actions")
+    left.margins(y=MARGIN)
     if online:
         _band(right, rows, over, "mmd", "real rollouts")
         _band(right, rows, over, "imagined_mmd", "in the model")
@@ -42,9 +56,21 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], expert_return: float | None, 
         axes.set(xlabel="online samples" if online else "iterations")
         if axes.has_data():  # matplotlib warns about an empty legend
             axes.legend()
+    if note := _note(rows, online):
+        figure.supxlabel(note, fontsize="small", color="0.35")
     with atomic(path) as file:
         figure.savefig(file, dpi=120, format="png")
     return True
+
+
+def _note(rows: Sequence[Mapping[str, Any]], online: bool) -> str:
+    """What lines and bands are; nothing where there is nothing to explain."""
+    seeds, said = len({row["seed"] for row in rows}), []
+    if seeds > 1:
+        said.append(f"Lines: mean over {seeds} seeds. Bands: from the lowest seed to the highest.")
+    if online and rows:
+        said.append(AT_ONE_PLACE)
+    return "\n".join(said)
 
 
 def _band(axes, rows, over: str, name: str, label: str) -> None:

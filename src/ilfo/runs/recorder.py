@@ -127,7 +127,7 @@ class Recorder(Callback):
             "versions": agent.describe()["versions"],
         }
         self.run.write_summary(summary)
-        draw_curves(self.run.rows("metrics"), expert, self.run.path / "curves.png")
+        draw_curves(self.run.rows("metrics"), expert, self.run.path / "curves.png", chance)
         return summary
 
     def _final(self, agent: Agent, index: int, expert, chance) -> dict[str, Any]:
