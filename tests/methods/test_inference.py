@@ -103,9 +103,13 @@ def test_with_one_demonstration_the_clone_has_to_be_nearer_than_noise_explains()
     assert bool(one_demonstration(0.3, 0.3, apart=0.01).worse)
     assert bool(one_demonstration(0.3, 0.29, apart=0.01).worse)  # 0.0841 > 0.09 - 0.02
     assert not bool(one_demonstration(0.3, 0.25, apart=0.01).worse)  # 0.0625 < 0.07
-    evidence = float(one_demonstration(0.3, 0.3, apart=0.01).evidence)
-    assert evidence == pytest.approx(7 / 9, rel=1e-4)
-    assert float(one_demonstration(0.3, 0.3, apart=1.0).evidence) == 0
+
+
+def test_with_one_demonstration_the_clone_has_to_be_farther_than_noise_explains_to_lose_its_pull():
+    evidence = lambda clone: float(one_demonstration(0.3, clone, apart=0.01).evidence)
+    assert evidence(0.3) == pytest.approx(11 / 9, rel=1e-4)
+    assert evidence(np.sqrt(0.11)) == pytest.approx(1, rel=1e-4)
+    assert evidence(np.sqrt(0.22)) == pytest.approx(1 / 2, rel=1e-4)
 
 
 def test_evidence_against_a_clone_adds_up_and_is_made_up_for():

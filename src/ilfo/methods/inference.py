@@ -22,7 +22,8 @@ How much of it to believe is measured:
   and p₀ is two thirds: a policy that is pulled to a bad clone is hardly nearer than it, so that
   comparing the two is not enough. A clone that is bad once keeps most of its pull, and one that
   stays bad keeps the share `least_pull` of it.
-  With a single demonstration that noise is unknown, and the clone has to be clearly nearer.
+  With a single demonstration that noise is unknown: the clone has to be clearly nearer for the
+  planner to start from it, and clearly farther to lose its pull.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
   to single steps only.
@@ -182,19 +183,21 @@ def verdict(
     those of policy and clone are of.
 
     The noise is what so many episodes of the expert would show. A single demonstration does not
-    tell that: then the noise is what policy and clone show themselves, and it does not excuse the
-    clone, which has to be nearer by more than that.
+    tell that: then the noise is what policy and clone show themselves. It excuses a clone that is
+    to keep its pull, but not one that the planner is to start from, which has to be nearer by more
+    than that.
     """
     own = policy.scatter(policy_mmd) / policy.episodes + clone.scatter(clone_mmd) / clone.episodes
     expected = floor.scatter * (1 / policy.episodes + 1 / clone.episodes)
-    noise = jnp.where(floor.demonstrations > 1, expected, -own)
-    allowed = jnp.maximum(policy_mmd**2 + noise, 0.0)
+    known = floor.demonstrations > 1
+    to_start = jnp.maximum(policy_mmd**2 + jnp.where(known, expected, -own), 0.0)
+    to_pull = policy_mmd**2 + jnp.where(known, expected, own)
     lowest = floor(clone.episodes) ** 2
     way = untrained_mmd**2 - lowest
     left = jnp.where(way > 0, (clone_mmd**2 - lowest) / jnp.maximum(way, 1e-12), 0.0)
     return Verdict(
-        clone_mmd**2 > allowed,
-        allowed / jnp.maximum(clone_mmd**2, 1e-12),
+        clone_mmd**2 > to_start,
+        to_pull / jnp.maximum(clone_mmd**2, 1e-12),
         jnp.clip(1 - left, 0.0, 1.0),
     )
 
