@@ -39,6 +39,9 @@ def test_a_damaged_file_is_named(text, tmp_path, capsys):
     assert f"{path} is not" in capsys.readouterr().err
 
 
+SECONDS = {"collect": 1.0, "improve": 1.0, "save": 1.0, "total": {}}
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [
@@ -47,6 +50,8 @@ def test_a_damaged_file_is_named(text, tmp_path, capsys):
         ({"curve": {}}, "curve"),
         ({"summary": 5}, "summary.env"),
         ({"result": {"greedy_return": 10**400}}, "result"),
+        ({"peak_memory": {}}, "peak_memory"),
+        ({"summary": example()["summary"] | {"seconds": SECONDS}}, "summary.seconds.total"),
     ],
 )
 def test_a_part_that_is_missing_is_named(change, name, tmp_path):

@@ -33,6 +33,10 @@ def _known_number(value: Any) -> bool:
     return value is None or _number(value)
 
 
+def _known_if_there(value: Any) -> bool:
+    return value is _ABSENT or _known_number(value)
+
+
 def _numbers(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_known_number, value.values()))
 
@@ -66,10 +70,12 @@ PARTS: dict[str, Callable[[Any], bool]] = {
     "summary.seconds.collect": _number,
     "summary.seconds.improve": _number,
     "summary.seconds.save": _number,
+    "summary.seconds.total": _number,
+    "peak_memory": _known_if_there,
     "result": _result,
     "curve": _is(list),
 }
-"""What every result has, by dotted names."""
+"""What every result has, by dotted names; old ones do not have all that may be absent."""
 ROW: dict[str, Callable[[Any], bool]] = {
     "iteration": _number,
     "online_samples": _number,
