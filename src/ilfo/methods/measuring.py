@@ -105,7 +105,7 @@ def judge_policies(
 
     assert state.kept is not None
     before, mmd = (state.chosen, state.kept), distances[0]
-    best = offer(before, state.policy, 0)
+    best, joined = offer(before, state.policy, 0), pools
     if state.inference is not None:
         clone, clone_mmd = state.inference.clone, distances[1]
         # a tie goes to what is offered last, so that is the nearer one
@@ -113,14 +113,14 @@ def judge_policies(
         best = where(clone_mmd < mmd, offer(best, clone, 1), policy_last)
         # what the untrained policy did says nothing of these two
         untrained = exploring(settings, problem, state.iteration)
-        best, pools = where(untrained, (before, state.pools), (best, pools))
+        best, joined = where(untrained, (before, state.pools), (best, pools))
     chosen, kept = best
     lost = (mmd**2 > LOST * chosen.smallest**2 + noise(0)) & settings.fall_back
-    policy, pooled = where(lost, (chosen.policy, kept), (state.policy, pools[0]))
+    policy, pooled = where(lost, (chosen.policy, kept), (state.policy, joined[0]))
     return eqx.tree_at(
         lambda s: (s.chosen, s.kept, s.pools, s.planner.policy),
         state,
-        (chosen, kept, (pooled, *pools[1:]), policy),
+        (chosen, kept, (pooled, *joined[1:]), policy),
     ), lost
 
 
