@@ -14,7 +14,7 @@ RESULT: dict[str, Any] = {
         "demonstrations": {"trajectories": 10},
         "expert_return": None,
         "random_return": None,
-        "seconds": {"collect": 0.0, "improve": 0.0, "save": 0.0},
+        "seconds": {"collect": 0.0, "improve": 0.0, "save": 0.0, "total": 0.0},
     },
     "result": dict.fromkeys(SCORES),
 }
