@@ -311,6 +311,14 @@ def test_describe_says_so_when_there_is_nothing_to_point_out():
     assert "returns" not in text
 
 
+def test_describe_cuts_long_metadata_short():
+    demos = example(metadata={"training": [0.5] * 1000, "task": "hopper"})
+    lines = describe(demos).splitlines()
+    assert "task          hopper" in lines
+    assert max(map(len, lines)) < 250
+    assert any(line.startswith("training") and "more characters" in line for line in lines)
+
+
 def test_describe_makes_one_pass_and_survives_a_large_offset():
     passes = []
 

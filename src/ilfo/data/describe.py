@@ -14,6 +14,10 @@ from ilfo.common.printable import printable
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 from ilfo.data.statements import EVERY, NAMES
 
+LONGEST = 200
+"""Characters of an entry of the metadata; of a longer one, such as the expert's learning curve, the
+rest is left out."""
+
 
 def describe(demonstrations: Demonstrations) -> str:
     """Counts, lengths, endings, returns, metadata, and a table of the state dimensions."""
@@ -48,7 +52,9 @@ def describe(demonstrations: Demonstrations) -> str:
 
 
 def _one_line(entry: str) -> str:
-    return printable(entry).replace("\n", "\\n")
+    line = printable(entry).replace("\n", "\\n")
+    left_out = len(line) - LONGEST
+    return line if left_out <= 0 else f"{line[:LONGEST]} ... and {left_out:,} more characters"
 
 
 def _rate(demonstrations: Demonstrations) -> str:
