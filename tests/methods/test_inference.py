@@ -15,7 +15,7 @@ from ilfo.agents.selection import Pooled
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Passes
 from ilfo.common.spaces import BoxActions
-from ilfo.common.types import DemonstratedSteps, Transition
+from ilfo.common.types import DemonstratedSteps, Normaliser, Transition
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
@@ -24,6 +24,7 @@ from ilfo.methods import mobile as module
 from ilfo.methods.inference import PASSING, Inference, Inferred, Verdict, explained, verdict
 from ilfo.methods.measuring import exploring, measure
 from ilfo.methods.mobile import MobILE, MobILESettings
+from ilfo.policies.mlp import MLPPolicy
 from ilfo.runs.launch import start
 from ilfo.runs.loading import load_best
 from ilfo.runs.spec import apply_changes
@@ -221,6 +222,21 @@ def test_a_pull_draws_states_with_their_actions_and_weights():
     pull = Inferred(steps.after, steps.before[:, 0]).draw(steps, key=jax.random.key(0))
     assert np.allclose(pull.actions - pull.states, _moves_of(pull.states, steps))
     assert np.array_equal(pull.weight, pull.states[:, 0])
+
+
+def test_few_demonstrated_steps_do_not_show_how_little_noise_there_is():
+    policy, steps = MLPPolicy(initial_log_std=-0.5), demonstrated(MOVES)
+    spec = Inference(noise_prior=2)
+    assert spec.scatter(policy, steps) == pytest.approx(np.exp(-1.0) * 2 / len(MOVES))
+    assert Inference(noise_prior=0).scatter(policy, steps) == 0
+
+
+def test_the_untrained_policy_has_the_variance_of_the_prior():
+    spec = MLPPolicy(initial_log_std=-9.0, log_std_min=-1.0)
+    box = BoxActions((-1.0,), (1.0,), (1,))
+    first = spec.init(2, box, Normaliser.identity(2), key=jax.random.key(0))
+    said = first.distribution(jnp.zeros(2))
+    assert np.allclose(jnp.exp(2 * said.log_std), spec.initial_variance)
 
 
 def _moves_of(states, steps):

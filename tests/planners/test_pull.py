@@ -23,6 +23,15 @@ PLANNERS = {
 }
 
 
+def test_a_pull_by_hand():
+    """The mean of -log π(a|s) over two actions is that over one between them which scatters."""
+    policy, states = small_policy("gaussian", key=jax.random.key(0)), jnp.ones((2, 3))
+    away = jnp.array([[0.3, 0.3], [-0.3, -0.3]])
+    apart = Pull(states, away, jnp.ones(2))
+    between = Pull(states[:1], 0 * away[:1], jnp.ones(1), scatter=0.3**2)
+    np.testing.assert_allclose(between(policy), apart(policy), rtol=1e-6)
+
+
 @pytest.fixture(params=list(PLANNERS))
 def planner(request) -> AbstractPlanner:
     return PLANNERS[request.param]

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from ilfo.common.fitting import Adam, Passes
 from ilfo.common.spaces import BoxActions, DiscreteActions
@@ -15,11 +16,11 @@ GAIN = jnp.array([[0.3, -0.2], [0.1, 0.25]])
 SPEC = Cloning(optimiser=Adam(1e-2), plan=Passes(passes=60, batch_size=128))
 
 
-def clone(policy, actions, states):
+def clone(policy, actions, states, **more):
     @eqx.filter_jit
     def run():
-        valid = jnp.ones(states.shape[0], bool)
-        return SPEC.fit(policy, SPEC.init(policy), (states, actions), valid, key=jax.random.key(3))
+        valid, pairs = jnp.ones(states.shape[0], bool), (states, actions)
+        return SPEC.fit(policy, SPEC.init(policy), pairs, valid, key=jax.random.key(3), **more)
 
     return run()
 
@@ -38,6 +39,30 @@ def test_a_linear_policy_is_recovered_with_its_noise():
     np.testing.assert_allclose(policy.log_std, np.log(0.2), atol=0.05)
     expected = 2 * (0.5 + np.log(0.2) + 0.5 * np.log(2 * np.pi))  # the entropy of the noise
     np.testing.assert_allclose(loss, expected, atol=0.1)
+
+
+@pytest.mark.parametrize("state_noise", [False, True])
+def test_the_noise_is_what_the_actions_show_and_how_they_scatter(state_noise):
+    """a = K s + 0.1 ε, known up to a variance of 0.2²."""
+    box = BoxActions((-1.0, -1.0), (1.0, 1.0), (2,))
+    states = jax.random.normal(jax.random.key(0), (2000, 2))
+    actions = states @ GAIN.T + 0.1 * jax.random.normal(jax.random.key(1), (2000, 2))
+    spec = MLPPolicy(depth=0, log_std_min=-5.0, state_noise=state_noise)
+    first = spec.init(2, box, Normaliser.identity(2), key=jax.random.key(2))
+    policy, _, _ = clone(first, actions, states, scatter=0.2**2)
+    said = jax.vmap(policy.distribution)(states)
+    np.testing.assert_allclose(said.mean, states @ GAIN.T, atol=0.1)
+    variance = jnp.exp(2 * said.log_std).mean(0)
+    np.testing.assert_allclose(variance, 0.1**2 + 0.2**2, rtol=0.15)
+
+
+def test_discrete_actions_do_not_scatter():
+    first = MLPPolicy(depth=0).init(
+        2, DiscreteActions(4), Normaliser.identity(2), key=jax.random.key(2)
+    )
+    pairs, weight = (jnp.ones((3, 2)), jnp.array([0, 1, 2])), jnp.ones(3)
+    loss = lambda **more: negative_log_likelihood(first, pairs, weight, **more)
+    assert loss(scatter=1.0) == loss()
 
 
 def noisy_line(mean):

@@ -8,7 +8,8 @@ from ilfo.storage.config import ConfigError, from_dict
 from ilfo.storage.renamed import ADDED, CLASSES, CONSTANTS, GONE, up_to_date
 
 SETTINGS = {kind.method.settings.__name__: kind.method.settings for kind in METHODS.values()}
-COMPONENTS = PARTS | SETTINGS
+OWN_PARTS = {part.__name__: part for kind in METHODS.values() for part in kind.method.parts}
+COMPONENTS = PARTS | SETTINGS | OWN_PARTS
 
 
 def test_a_class_that_was_renamed_is_found_at_any_depth():

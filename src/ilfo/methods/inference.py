@@ -28,6 +28,12 @@ How much of it to believe is measured:
   step that it explains: 1 - E‖ĝ(s, â) - s'‖²/‖s' - s‖² over the members, cut at 0. It testifies
   to single steps only.
 
+The noise of clone and policy has a prior. It is fitted to how inferred actions scatter around the
+mean, and a network meets a few demonstrated steps almost exactly: they do not show how little noise
+there is. Hence the untrained policy's noise counts as much as `noise_prior` demonstrated steps do.
+Actions are taken to scatter around the inferred ones with its variance · noise_prior / n, for n
+demonstrated steps.
+
 Before all this the untrained policy acts for `explore` environment steps. On Reacher this measured
 better than letting the clone act at once (docs/research-log.md).
 
@@ -57,6 +63,7 @@ from ilfo.dynamics.inverse import InverseEnsemble, Inverses, InverseState
 from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
+from ilfo.policies.mlp import MLPPolicy
 
 RECENT = 3
 """The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
@@ -95,12 +102,15 @@ class Inference(eqx.Module):
     progress: bool = True
     """Let a clone lose its pull, too, as long as it has come less than two thirds of the way from
     the untrained policy to the expert; otherwise it is only compared with the policy."""
+    noise_prior: int = 30
+    """Demonstrated steps that the untrained policy's noise counts for where noise is fitted to
+    inferred actions; 0 for none. Box actions only."""
     witness: bool = True
     """Weigh inferred actions by how much of their step the forward model explains; otherwise all
     alike."""
 
     def __post_init__(self):
-        require_at_least(self, 0, "pull", "explore")
+        require_at_least(self, 0, "pull", "explore", "noise_prior")
         require_share(self, "least_pull")
 
     def init(
@@ -113,8 +123,18 @@ class Inference(eqx.Module):
             inverse, policy, policy, policy, optimiser, none, jnp.ones(()), jnp.array(jnp.inf)
         )
 
+    def scatter(self, policy: MLPPolicy, steps: DemonstratedSteps) -> float:
+        """Variance of the expert's actions around inferred ones, as the prior has it."""
+        return self.noise_prior * policy.initial_variance / steps.before.shape[0]
+
     def fit(
-        self, state: "InferenceState", buffer: Buffer, steps: DemonstratedSteps, *, key: Array
+        self,
+        state: "InferenceState",
+        buffer: Buffer,
+        steps: DemonstratedSteps,
+        scatter: float,
+        *,
+        key: Array,
     ) -> tuple["InferenceState", Array, Log]:
         """Fit the inverse models to the replay buffer and the clone to the actions that they infer,
         which are returned as well."""
@@ -123,7 +143,12 @@ class Inference(eqx.Module):
         inferred = infer_actions(model, steps)
         everywhere = jnp.ones(steps.before.shape[0], bool)
         fitted, optimiser, loss = self.cloning.fit(
-            state.fitted, state.optimiser, (steps.before, inferred), everywhere, key=clone_key
+            state.fitted,
+            state.optimiser,
+            (steps.before, inferred),
+            everywhere,
+            key=clone_key,
+            scatter=scatter,
         )
         fits = state.fits + 1
         clone = between(state.clone, fitted, (RECENT + 1) / (RECENT + fits))
@@ -234,9 +259,11 @@ class Inferred(NamedTuple):
     actions: Array
     weight: Float[Array, " n"]
     """β times the trust in each."""
+    scatter: float = 0.0
+    """Variance of the expert's actions around them."""
 
     def draw(self, steps: DemonstratedSteps, *, key: Array) -> Pull:
         """The pull of some of them."""
         count = steps.before.shape[0]
         index = jax.random.randint(key, (min(PULLED, count),), 0, count)
-        return Pull(steps.before[index], self.actions[index], self.weight[index])
+        return Pull(steps.before[index], self.actions[index], self.weight[index], self.scatter)

@@ -188,7 +188,8 @@ def infer(
     spec, (pooled, clone_pooled) = settings.inference, state.pools
     sparse = problem.every > 1
     seen = state.buffer.spans(problem.every) if sparse else state.buffer
-    inference, actions, log = spec.fit(state.inference, seen, expert.steps, key=key)
+    scatter = spec.scatter(settings.policy, expert.steps)
+    inference, actions, log = spec.fit(state.inference, seen, expert.steps, scatter, key=key)
     trust = jnp.ones(expert.steps.before.shape[0])
     if spec.witness and not sparse:  # the model explains one step
         trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
@@ -212,7 +213,7 @@ def infer(
         ),
     )
     log |= {"trust": trust.mean(), "pull": strength, "clone_starts": starts.astype(jnp.float32)}
-    inferred = Inferred(actions, strength * trust) if spec.pull else None
+    inferred = Inferred(actions, strength * trust, scatter) if spec.pull else None
     return state, inferred, log
 
 

@@ -19,10 +19,12 @@ class Pull(eqx.Module):
     states: Float[Array, "n S"]
     actions: Array
     weight: Float[Array, " n"]
+    scatter: float | Float[Array, ""] = 0.0
+    """Variance of the expert's actions around the inferred ones."""
 
     def __call__(self, policy: AbstractPolicy) -> Float[Array, ""]:
         """Weighted mean of -log π(â|s)."""
-        losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob(a))(
+        losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob_around(a, self.scatter))(
             self.states, self.actions
         )
         return (self.weight * losses).mean()

@@ -33,6 +33,11 @@ class AbstractDistribution(eqx.Module):
     def log_prob(self, action: Array) -> Float[Array, ""]:
         """Log-probability of a discrete action, log-density of a continuous one."""
 
+    def log_prob_around(self, action: Array, scatter: float | Float[Array, ""]) -> Float[Array, ""]:
+        """Mean log-density over actions that scatter around this one with that variance; discrete
+        actions do not scatter."""
+        return self.log_prob(action)
+
     @abc.abstractmethod
     def kl(self, other: "AbstractDistribution") -> Float[Array, ""]:
         """KL(self ‖ other); both have the same class."""
@@ -139,6 +144,9 @@ class Gaussian(AbstractDistribution):
     def log_prob(self, action):
         return self.log_probs(action).sum()
 
+    def log_prob_around(self, action, scatter):
+        return self.log_probs_around(action, scatter).sum()
+
     def sample_with_log_prob(
         self, noise: Float[Array, " A"]
     ) -> tuple[Float[Array, " A"], Float[Array, ""]]:
@@ -152,6 +160,12 @@ class Gaussian(AbstractDistribution):
     def log_probs(self, action: Float[Array, " A"]) -> Float[Array, " A"]:
         """Log-density of each dimension."""
         return self.log_probs_of_noise((action - self.mean) * jnp.exp(-self.log_std))
+
+    def log_probs_around(
+        self, action: Float[Array, " A"], scatter: float | Float[Array, ""]
+    ) -> Float[Array, " A"]:
+        """What `log_prob_around` is the sum of."""
+        return self.log_probs(action) - 0.5 * scatter * jnp.exp(-2 * self.log_std)
 
     def kl(self, other):
         ratio = jnp.exp(2 * (self.log_std - other.log_std))

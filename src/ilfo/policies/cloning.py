@@ -6,6 +6,7 @@ The actions are the expert's (BC), those inferred by an inverse model (BC-O), or
 each with the latent action that explains its effect (ILPO).
 """
 
+import functools
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ilfo.common import fitting as training
-from ilfo.policies.base import AbstractPolicy, Gaussian
+from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.mlp import StateNoiseMLP, within_bounds
 
 TINY = 1e-12
@@ -43,10 +44,12 @@ class Cloning(eqx.Module):
         valid: Bool[Array, " n"],
         *,
         key: Array,
+        scatter: float = 0.0,
     ) -> tuple[Policy, Any, Float[Array, ""]]:
-        """The fitted policy, the optimiser's state and the loss of the last pass."""
+        """The fitted policy, the optimiser's state and the loss of the last pass; `scatter` is the
+        variance of the actions around those of the pairs."""
         policy, optimiser, loss = training.fit(
-            negative_log_likelihood,
+            functools.partial(negative_log_likelihood, scatter=scatter),
             policy,
             optimiser,
             self.optimiser.build(),
@@ -58,9 +61,13 @@ class Cloning(eqx.Module):
 
 
 def negative_log_likelihood(
-    policy: AbstractPolicy, pairs: tuple[Float[Array, "n S"], Array], weight: Float[Array, " n"]
+    policy: AbstractPolicy,
+    pairs: tuple[Float[Array, "n S"], Array],
+    weight: Float[Array, " n"],
+    scatter: float = 0.0,
 ) -> Float[Array, ""]:
-    """Weighted mean of -log π(a|s).
+    """Weighted mean of -log π(a|s), for actions that scatter around those of the pairs with that
+    variance.
 
     Where the noise depends on the state, likelihood alone would fit the mean least where σ(s) is
     large. Hence every term counts by σ(s)², relative to its mean, which has no gradient: means are
@@ -69,11 +76,13 @@ def negative_log_likelihood(
     states, actions = pairs
     if isinstance(policy, StateNoiseMLP):
         said = jax.vmap(policy.distribution)(states)
-        losses = -jax.vmap(Gaussian.log_probs)(said, actions)
+        losses = -jax.vmap(lambda said, a: said.log_probs_around(a, scatter))(said, actions)
         variance = jax.lax.stop_gradient(jnp.exp(2 * said.log_std))
         losses = (losses * variance / jnp.maximum(mean(variance, weight), TINY)).sum(-1)
     else:
-        losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob(a))(states, actions)
+        losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob_around(a, scatter))(
+            states, actions
+        )
     return mean(losses, weight)
 
 

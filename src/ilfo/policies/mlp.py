@@ -141,6 +141,11 @@ class MLPPolicy(eqx.Module):
         log_std = self.initial_log_std * jnp.ones(actions.encoded_dim)
         return GaussianMLP(network, log_std, normaliser, self.log_std_min, self.log_std_max)
 
+    @property
+    def initial_variance(self) -> float:
+        """Variance of the initial noise."""
+        return math.exp(2 * min(max(self.initial_log_std, self.log_std_min), self.log_std_max))
+
     def _initial_noise(self) -> float:
         """What `between` takes to the initial log σ; at most nearly to a bound."""
         width = self.log_std_max - self.log_std_min

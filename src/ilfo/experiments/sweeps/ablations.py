@@ -23,6 +23,7 @@ WITHOUT = {
     "fall-back": ("fall_back=false",),
     "paired": ("paired=false",),
     "state-noise": ("policy.state_noise=false",),
+    "noise-prior": ("inference.noise_prior=0",),
     "averaging": ("dynamics.plan.passes=4", "dynamics.plan.averaged=false"),
 }
 """Piece: the settings without it."""
@@ -35,7 +36,7 @@ def _cells() -> tuple[Cell, ...]:
     for task in ON:
         cells += [whole[task + suffix] for suffix in ("", "-none", "-no-bonus")]
         for piece, changes in WITHOUT.items():
-            if piece == "state-noise" and task == "reacher":
+            if piece in ("state-noise", "noise-prior") and task == "reacher":
                 continue  # its actions are discrete
             spec = RunSpec(task=task, seeds=5, first_seed=FIRST_SEED, changes=changes)
             cells.append(Cell(f"{task}-no-{piece}", spec, every=whole[task].every))
