@@ -224,6 +224,12 @@ def test_a_pull_draws_states_with_their_actions_and_weights():
     assert np.array_equal(pull.weight, pull.states[:, 0])
 
 
+@pytest.mark.parametrize(("demonstrations", "strength"), [(1, 0.1), (4, 0.4), (5, 0.5), (40, 0.5)])
+def test_few_demonstrations_pull_less(demonstrations, strength):
+    spec, belief = Inference(pull=1.0, few=5), jnp.array(0.5)
+    assert spec.strength(belief, jnp.array(demonstrations, float)) == pytest.approx(strength)
+
+
 def test_few_demonstrated_steps_do_not_show_how_little_noise_there_is():
     policy, steps = MLPPolicy(initial_log_std=-0.5), demonstrated(MOVES)
     spec = Inference(noise_prior=2)

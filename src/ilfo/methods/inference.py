@@ -95,6 +95,9 @@ class Inference(eqx.Module):
     """Begin iterations with the clone, as long as the world does not call it worse."""
     pull: float = 1.0
     """β: largest weight of the pull; 0 turns it off."""
+    few: int = 5
+    """With fewer demonstrations the pull is weaker, in proportion to their number: the states of
+    one or two are not all that the expert does."""
     least_pull: float = 0.05
     """Share of β that remains as long as the clone stays bad."""
     judged: bool = True
@@ -111,6 +114,7 @@ class Inference(eqx.Module):
 
     def __post_init__(self):
         require_at_least(self, 0, "pull", "explore", "noise_prior")
+        require_at_least(self, 1, "few")
         require_share(self, "least_pull")
 
     def init(
@@ -122,6 +126,10 @@ class Inference(eqx.Module):
         return InferenceState(
             inverse, policy, policy, policy, optimiser, none, jnp.ones(()), jnp.array(jnp.inf)
         )
+
+    def strength(self, belief: Float[Array, ""], demonstrations: Array) -> Float[Array, ""]:
+        """Weight of the pull."""
+        return self.pull * belief * jnp.minimum(demonstrations / self.few, 1.0)
 
     def scatter(self, policy: MLPPolicy, steps: DemonstratedSteps) -> float:
         """Variance of the expert's actions around inferred ones, as the prior has it."""

@@ -199,7 +199,7 @@ def infer(
     judged = verdict(pooled, mmd, clone_pooled, real["clone_mmd"], expert.floor, untrained_mmd)
     starts, belief = spec.decide(inference.belief, judged, untrained)
     inference = replace(inference, belief=belief, untrained=untrained_mmd)
-    strength = spec.pull * belief
+    strength = spec.strength(belief, expert.floor.demonstrations)
     # nothing that could be returned has acted yet: take the newest
     newest = Choice.unmeasured(inference.clone, state.iteration + 1)
     state = eqx.tree_at(
