@@ -1,32 +1,16 @@
-"""The exploration suite: its cells, its tests with Holm's correction, its picture."""
+"""The exploration suite: its cells, its tests with Holm's correction."""
 
-import numpy as np
 import pytest
 
-from ilfo.experiments.exploration import draw_visits, exploration_rows
-from ilfo.experiments.runner import find_sweep, result_file
+from ilfo.agents.registry import FUNCTIONS
+from ilfo.experiments.exploration import exploration_rows
+from ilfo.experiments.runner import find_sweep
 from ilfo.experiments.significance import holm
 from ilfo.experiments.sweeps.exploration import FAMILIES, PROBLEMS
-from tests.helpers.results import as_result
+from ilfo.storage.config import to_dict
+from tests.helpers.results import write_exploration as write
 
 CELLS = {cell.name: cell for cell in find_sweep("exploration")}
-
-
-def write(results, name, height, seeds=6, visits=None):
-    cell = CELLS[name]
-    for seed in cell.seeds[:seeds]:
-        curve = [
-            {"online_samples": 10 * step, "greedy_return": height + 0.01 * seed} for step in (1, 2)
-        ]
-        record = {
-            "settings": {},
-            "summary": {"expert_return": 1.0, "random_return": 0.0, "online_samples": 20},
-            "result": {"seed": seed, "greedy_score": height},
-            "curve": curve,
-        } | ({} if visits is None else {"visits": visits})
-        path = result_file(results, "exploration", cell, seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(as_result(record))
 
 
 def test_holm_is_the_textbook_example():
@@ -94,13 +78,12 @@ def test_chances_are_corrected_over_the_tasks_of_a_family(tmp_path):
     assert len({len(row) for row in (header, *rows)}) == 1
 
 
-def test_the_picture_shows_each_weight(tmp_path):
-    pytest.importorskip("matplotlib")
-    with pytest.raises(ValueError, match="holds no results that say where training has been"):
-        draw_visits("exploration", list(CELLS.values()), tmp_path, tmp_path / "visits.png")
-    for suffix in ("", "-no-bonus"):
-        shape = [number for *_, number in CELLS["maze"].visits]
-        visits = np.random.default_rng(0).integers(0, 4, size=shape).tolist()
-        write(tmp_path, f"maze{suffix}", 0.5, 2, visits)
-    draw_visits("exploration", list(CELLS.values()), tmp_path, tmp_path / "visits.png")
-    assert (tmp_path / "visits.png").stat().st_size > 5_000
+def test_a_cell_is_marked_where_its_reference_is_stale(tmp_path):
+    now = to_dict(CELLS["lock"].spec.settings(), FUNCTIONS)
+    taken = CELLS["lock"].spec.budget
+    write(tmp_path, "lock", 0.9, settings=now, taken=taken)
+    write(tmp_path, "lock-no-bonus", 0.5, settings=now | {"weight": 0.0}, taken=taken)
+    name = lambda: exploration_rows("exploration", list(CELLS.values()), tmp_path)[1][1]
+    assert name() == "lock"
+    write(tmp_path, "lock-no-bonus", 0.5, settings=now, taken=taken)
+    assert name() == "lock*"
