@@ -51,7 +51,10 @@ def write_exploration(
     (cell,) = find_cells("exploration", [name])
     for seed in cell.seeds[:seeds]:
         steps = (taken // 2, taken)
-        curve = [{"online_samples": step, "greedy_return": height + 0.01 * seed} for step in steps]
+        curve = [
+            {"online_samples": step, "greedy_return": height + 0.01 * seed, "seconds": 0.1 * step}
+            for step in steps
+        ]
         record = {
             "settings": settings or {},
             "commit": "0123456789abcdef",
