@@ -244,6 +244,8 @@ def test_the_report_is_one_page_that_loads_nothing(tmp_path):
         assert said in page
     assert 'src="http' not in page
     assert page.count("data:image/svg+xml;base64,") == 2
+    assert page.count("ilfo reproduce --check") == page.count("--report FOLDER") == 1
+    assert "With fewer than three seeds there is no band" in page
     with pytest.raises(SystemExit) as stopped:
         main(["reproduce", *names, "--report", str(folder), "--results", str(results)])
     assert stopped.value.code == 2
