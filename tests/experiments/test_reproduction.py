@@ -99,6 +99,32 @@ def test_a_baseline_that_is_worse_agrees_with_the_paper_and_a_better_one_does_no
     assert "better than GAIfO" in finding.partition("Does not agree")[0]
 
 
+def test_curves_are_compared_by_the_steps_they_take(tmp_path):
+    """GAIL and ILPO come to the same scores; at half the steps, MobILE does where it is good."""
+    exhibit = EXHIBITS["figure-2"]
+    late = lambda series: 0.96 if series.label in ("GAIL", "ILPO") else 2 * level(series)
+    fill(tmp_path, exhibit, late)
+    finding = exhibit.finding(read_exhibit(exhibit, tmp_path))
+    agreeing = finding.partition("Does not agree")[0]
+    assert "until a seed's curve first has a score of 0.95" in finding
+    for method in ("GAIL", "GAIfO", "ILPO"):
+        assert f"MobILE is sooner than {method} (CartPole, Reacher" in agreeing
+    fill(tmp_path, exhibit, lambda series: 0.2 if series.label == "MobILE" else 1.0)
+    finding = exhibit.finding(read_exhibit(exhibit, tmp_path))
+    assert "MobILE is later than BC-O" in finding.partition("Does not agree")[2]
+
+
+def test_running_maxima_are_compared_by_steps_and_by_what_is_reached(tmp_path):
+    exhibit = EXHIBITS["figure-6"]
+    fill(tmp_path, exhibit, lambda series: 0.4 if series.label == "GAIfO" else 1.0)
+    steps, _, best = exhibit.finding(read_exhibit(exhibit, tmp_path)).partition("Best policies")
+    assert "MobILE is sooner than GAIfO" in steps.partition("Not decided")[0]
+    assert "no clear difference from GAIL" in steps.partition("Not decided")[2]
+    assert "as good as BC (" in best
+    assert "as good as ILPO (" in best
+    assert "GAIfO" not in best
+
+
 def test_optimism_is_judged_task_by_task(tmp_path):
     exhibit = EXHIBITS["figure-3"]
     fill(tmp_path, exhibit)
@@ -138,6 +164,7 @@ def test_the_table_of_demonstrations_has_the_papers_numbers_beside_ours(tmp_path
     assert ours["Walker2d", "50"]["paper"] == "0.94 ± 0.038"
     assert ours["Walker2d", "50"]["ours"].startswith("1.0")
     finding = exhibit.finding(measured)
+    assert "by no more than the two standard deviations together" in finding
     assert "MobILE is about at the paper's score (CartPole with 5, Reacher with 10," in finding
     assert "MobILE is below the paper's score" in finding.partition("Does not agree")[2]
 

@@ -13,12 +13,14 @@ TITLE = "The figures and tables of the MobILE paper, again"
 LONG = 40
 """Rows above which the numbers are folded."""
 ABOUT = (
-    "Scores are returns relative to the expert's, so that the expert has 1. Bands and whiskers "
-    "are 95 % bootstrap intervals of the mean over seeds. With fewer than three seeds there is no "
-    "band, and whiskers are the range. A star, dashes and hatching mark what was measured with "
-    "earlier settings. The sentences on what agrees with the paper are computed from these "
-    "numbers. Where they say better, worse, sooner or later, a one-sided permutation test over "
-    "seeds has p < 0.05, not corrected for the number of comparisons."
+    "Scores are returns relative to the expert's, so that the expert has 1. MobILE is our default "
+    "preset, which infers actions; the paper's settings are beside it. Bands and whiskers are 95 "
+    "% bootstrap intervals of the mean over seeds. With fewer than three seeds there is no band, "
+    "and whiskers are the range. A star, dashes and hatching mark what was measured with earlier "
+    "settings. The sentences on what agrees with the paper are computed from these numbers. Where "
+    "they say better, worse, sooner or later, a one-sided permutation test over seeds has p < "
+    "0.05, not corrected for the number of comparisons; 'as good as' means that neither is "
+    "better."
 )
 
 
