@@ -193,6 +193,15 @@ def test_what_is_to_run_has_five_seeds_of_each_cell(tmp_path):
     assert len(unfinished(exhibit, tmp_path, SEEDS)) == 0
 
 
+def test_the_papers_settings_are_run_where_they_are_cheap_alone(tmp_path):
+    runs = {cell.name for each in EXHIBITS.values() for _, cell, _ in unfinished(each, tmp_path, 5)}
+    papers = {name for name in runs if name.endswith("-paper")}
+    assert papers == {"cartpole-paper", "cartpole-stochastic-paper", "reacher-paper"}
+    lacking = without_results(read_exhibit(EXHIBITS["figure-1"], tmp_path))
+    assert "reacher-paper" in lacking
+    assert "hopper-paper" not in lacking
+
+
 def test_the_preset_paper_has_the_papers_table():
     """All but the bound on the noise, which the paper's table leaves out on four tasks."""
     assert len(TABLE_2) == 23

@@ -23,6 +23,8 @@ class Series:
     cell: Cell
     earlier: bool = False
     """Whether results with earlier settings may stand in for it."""
+    if_there: bool = False
+    """Whether it is shown only if there are results: it is never run for the figure."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,9 @@ def by_panel(measured: Sequence[Measured]) -> dict[str, list[Measured]]:
 
 
 def without_results(measured: Sequence[Measured]) -> list[str]:
-    """Names of the cells that have no results at all, each once."""
-    return list(dict.fromkeys(each.series.cell.name for each in measured if not each.records))
+    """Names of the cells that are to have results and have none at all, each once."""
+    lacking = (each.series for each in measured if not each.records)
+    return list(dict.fromkeys(series.cell.name for series in lacking if not series.if_there))
 
 
 def unfinished(exhibit: Exhibit, results: Path, seeds: int) -> list[tuple[str, Cell, int]]:
@@ -107,6 +110,7 @@ def unfinished(exhibit: Exhibit, results: Path, seeds: int) -> list[tuple[str, C
     runs = {
         (series.cell.kept_in(series.sweep), series.cell.name, seed): (series.cell, seed)
         for series in exhibit.series
+        if not series.if_there
         for seed in series.cell.seeds[:seeds]
         if not result_file(results, series.sweep, series.cell, seed).exists()
     }
