@@ -1,6 +1,7 @@
 """The paper's figures and tables, from made-up results of a few points each."""
 
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -79,8 +80,34 @@ def test_the_line_names_seeds_settings_and_commit(tmp_path):
     fill(tmp_path, exhibit)
     line = origin_line(read_exhibit(exhibit, tmp_path), tmp_path)
     assert "\n" not in line
+    assert "without results" not in line
     for said in ("4 seeds (10-13)", "preset default with weight=0", "preset paper", "0123456"):
         assert said in line
+
+
+def test_the_line_names_what_is_missing_and_counts_one_seed_as_one(tmp_path):
+    exhibit = EXHIBITS["figure-7"]
+    for panel in exhibit.panels:
+        for series in panel.series[:3]:
+            write_result(tmp_path, series, series.cell.seeds[0], 1.0)
+    line = origin_line(read_exhibit(exhibit, tmp_path), tmp_path)
+    assert "1 model*: 1 seed (" in line
+    assert "without results yet: cartpole-models-8, cartpole-paper-models-8;" in line
+
+
+def test_a_panel_without_results_says_so(tmp_path):
+    pytest.importorskip("matplotlib")
+    for name in ("figure-2", "figure-2-bars"):
+        exhibit = EXHIBITS[name]
+        for series in exhibit.panels[0].series:
+            write_result(tmp_path, series, series.cell.seeds[0], 1.0)
+        figure = exhibit.draw(read_exhibit(exhibit, tmp_path))
+        said = [text.get_text() for axis in figure.axes for text in axis.texts]
+        assert said == ["no results yet"] * 4
+
+
+def test_the_table_of_settings_explains_its_brackets():
+    assert "in brackets what the preset paper has instead" in origin_line([], Path("results"))
 
 
 def test_a_baseline_that_is_worse_agrees_with_the_paper_and_a_better_one_does_not(tmp_path):
@@ -235,13 +262,14 @@ def test_check_names_what_is_missing_and_fails(tmp_path, capsys):
     results = tmp_path / "results"
     fill(results, EXHIBITS["figure-7"])
     main(["reproduce", "figure-7", "--check", "--results", str(results)])
-    assert "all 1 figures and tables have results" in capsys.readouterr().out
+    assert "nothing is missing: figure-7" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
         main(["reproduce", "figure-7", "table-1", "--check", "--results", str(results)])
     assert stopped.value.code == 1
     out = capsys.readouterr().out
     assert "table-1 (Number of demonstrations) has no results of" in out
     assert "hopper-40" in out
+    assert "1 of 2 asked for is not complete" in out
     assert "figure-7 (" not in out
 
 
@@ -249,7 +277,10 @@ def test_the_list_counts_cells_with_results(tmp_path, capsys):
     main(["reproduce", "--results", str(tmp_path)])
     out = capsys.readouterr().out
     assert all(name in out for name in EXHIBITS)
-    assert "0 of 8" in out
+    counts = [line.split("│")[3].strip() for line in out.splitlines() if line.startswith("│")]
+    assert counts == [f"0 of {number}" for number in (13, 31, 31, 18, 7, 11, 31, 8, 14)] + [
+        "needs none"
+    ]
 
 
 def test_drawing_what_exists_runs_nothing(tmp_path, capsys):

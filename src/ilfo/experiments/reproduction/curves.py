@@ -65,6 +65,7 @@ def _draw(measured: Sequence[Measured], line_of: Callable[..., Line | None], yla
                 ends.append(line.places[-1])
         axis.set(xlabel=STEPS, ylabel=ylabel)
         if not any(each.records for each in group):
+            axis.set(xticks=[], yticks=[])
             axis.text(0.5, 0.5, "no results yet", transform=axis.transAxes, ha="center")
         elif ends and max(ends) > MANY * min(ends):
             axis.set_xscale("log")

@@ -56,16 +56,20 @@ TABLE_2 = (
         lambda s: s.dynamics.width,
     ),
     Parameter(
-        "its optimiser (rate, momentum, batch)",
+        "optimiser of the dynamics model (rate, momentum, batch)",
         ("SGD(0.005, 0.99, 256)",),
         lambda s: _optimiser(s.dynamics),
     ),
     Parameter(
-        "its passes per iteration",
+        "passes over the data per iteration",
         ("20", "100", "100", "20", "50", "200"),
         lambda s: s.dynamics.plan.passes,
     ),
-    Parameter("gradient clipping", ("2", "2", "1", "2", "4", "1"), lambda s: s.dynamics.clip),
+    Parameter(
+        "gradient clipping of the dynamics model",
+        ("2", "2", "1", "2", "4", "1"),
+        lambda s: s.dynamics.clip,
+    ),
     Parameter(
         "replay buffer / H", ("10", "10", "10", "10", "16", "15"), lambda s: s.buffer_horizons
     ),
@@ -110,15 +114,17 @@ TABLE_2 = (
         lambda s: s.planner.critic.width,
     ),
     Parameter(
-        "its optimiser (rate, batch)", ("Adam(0.001, 64)",), lambda s: _optimiser(s.planner.critic)
+        "optimiser of the critic (rate, batch)",
+        ("Adam(0.001, 64)",),
+        lambda s: _optimiser(s.planner.critic),
     ),
     Parameter(
-        "its ε, regularisation",
+        "ε and regularisation of the critic",
         ("1e-05, 0", "1e-05, 0", "1e-05, 0", "1e-05, 0", "1e-08, 0.001", "1e-08, 0.001"),
         _critic_rest,
     ),
     Parameter(
-        "its passes per TRPO step",
+        "passes of the critic per TRPO step",
         ("1", "1", "1", "1", "2", "2"),
         lambda s: s.planner.critic.plan.passes,
     ),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ilfo.experiments.reproduction.exhibit import Measured
+from ilfo.experiments.reproduction.exhibit import Measured, without_results
 from ilfo.experiments.results import STALE
 from ilfo.storage.provenance import commit
 
@@ -12,9 +12,10 @@ SHORT = 7
 
 
 def origin_line(measured: Sequence[Measured], results: Path) -> str:
-    """Seeds, settings and commits of each series, in one line."""
+    """Seeds, settings and commits of each series, and what has no results yet, in one line."""
     if not measured:
-        return f"from the presets at commit {_short(commit())}."
+        made = f"from the presets at commit {_short(commit())}"
+        return f"{made}; in brackets what the preset paper has instead."
     by_label: dict[str, list[Measured]] = {}
     for each in measured:
         if each.records:
@@ -22,6 +23,8 @@ def origin_line(measured: Sequence[Measured], results: Path) -> str:
     parts = [_series_line(label, group) for label, group in by_label.items()]
     if any(label.endswith(STALE) for label in by_label):
         parts.append(f"{STALE} measured with earlier settings")
+    if lacking := without_results(measured):
+        parts.append(f"without results yet: {', '.join(lacking)}")
     drawn = f"drawn from {results.name}/ at commit {_short(commit())}"
     return "; ".join([*parts, drawn]) + "."
 
@@ -36,7 +39,8 @@ def _series_line(label: str, group: Sequence[Measured]) -> str:
     changes = ", ".join(dict.fromkeys(change for spec in specs for change in spec.changes))
     commits = ", ".join(dict.fromkeys(_short(record.get("commit")) for record in records))
     settings = f"preset {presets}" + (f" with {changes}" if changes else "")
-    return f"{label}: {fewest} seeds ({seeds}), {settings}, commit {commits}"
+    noun = "seed" if counts == [1] else "seeds"
+    return f"{label}: {fewest} {noun} ({seeds}), {settings}, commit {commits}"
 
 
 def _short(revision: str | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ilfo.experiments.reproduction.exhibit import Exhibit, read_exhibit, without_results
+from ilfo.experiments.reproduction.exhibit import Exhibit, read_exhibit
 from ilfo.experiments.reproduction.origin import origin_line
 from ilfo.experiments.reproduction.writing import drawn
 from ilfo.reports import html
@@ -46,7 +46,6 @@ def reproduction_page(exhibits: list[Exhibit], results: Path) -> str:
 def _section(exhibit: Exhibit, results: Path) -> Iterator[str]:
     measured = read_exhibit(exhibit, results)
     yield html.heading(f"{_spoken(exhibit.name)}: {exhibit.title}")
-    lacking = without_results(measured)
     shown = [each for each in measured if each.records]
     if exhibit.panels and not shown:
         yield html.paragraph(f"No results yet; run: ilfo reproduce {exhibit.name}")
@@ -58,8 +57,6 @@ def _section(exhibit: Exhibit, results: Path) -> Iterator[str]:
     numbers = html.table(rows[0], rows[1:])
     yield html.folded("The numbers", numbers) if len(rows) > LONG else numbers
     yield html.note(line)
-    if lacking:
-        yield html.note(f"Without results yet: {', '.join(lacking)}.")
     yield html.code(f"ilfo reproduce {exhibit.name}")
 
 
