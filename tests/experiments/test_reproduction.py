@@ -210,6 +210,29 @@ def test_results_with_earlier_settings_stand_in_and_are_marked(tmp_path):
     assert found.marked == "GAIfO*"
 
 
+def test_the_line_names_the_settings_that_have_changed_since(tmp_path):
+    exhibit = EXHIBITS["table-1"]
+    fill(tmp_path, exhibit)
+    line = origin_line(read_exhibit(exhibit, tmp_path), tmp_path)
+    assert "* measured before these settings changed or were added: " in line
+    assert "discriminator" in line.partition("were added")[2]
+
+
+def test_results_with_another_number_of_demonstrations_do_not_stand_in(tmp_path):
+    """Swimmer's earlier ones with the paper's settings have 40."""
+    exhibit = EXHIBITS["figure-5"]
+    forty, ten = (
+        next(each for each in panel.series if each.cell.name == "swimmer-paper")
+        for panel in exhibit.panels
+    )
+    write_result(tmp_path, forty, 0, 1.0, folder=tmp_path / "tuned")
+    measured = {each.panel: each for each in read_exhibit(exhibit, tmp_path) if each.records}
+    assert list(measured) == ["Swimmer, 40 demonstrations"]
+    write_result(tmp_path, ten, 0, 1.0)
+    found = [each for each in read_exhibit(exhibit, tmp_path) if each.records]
+    assert [each.panel for each in found] == [*measured, "Swimmer, 10 demonstrations"]
+
+
 def test_what_is_to_run_has_five_seeds_of_each_cell(tmp_path):
     exhibit = EXHIBITS["figure-7"]
     runs = unfinished(exhibit, tmp_path, 5)
@@ -278,7 +301,7 @@ def test_the_list_counts_cells_with_results(tmp_path, capsys):
     out = capsys.readouterr().out
     assert all(name in out for name in EXHIBITS)
     counts = [line.split("│")[3].strip() for line in out.splitlines() if line.startswith("│")]
-    assert counts == [f"0 of {number}" for number in (13, 31, 31, 18, 7, 11, 31, 8, 14)] + [
+    assert counts == [f"0 of {number}" for number in (13, 32, 32, 18, 7, 11, 32, 8, 14)] + [
         "needs none"
     ]
 

@@ -73,11 +73,15 @@ def _against(task: str, baselines=tuple(BASELINES)) -> Panel:
 
 
 def _swimmer_40() -> Panel:
+    """The paper's settings have earlier results with 40 demonstrations."""
+    papers = _series(PAPERS, "tasks", "swimmer-paper", earlier=True, if_there=True)
+    spec = replace(papers.cell.spec, trajectories=40)
     baselines = [name for name in BASELINES if name != "ilpo"]
     return Panel(
         "Swimmer, 40 demonstrations",
         (
             _series(MOBILE, "paper", "swimmer-40"),
+            replace(papers, cell=replace(papers.cell, spec=spec)),
             *(_series(BASELINES[name], "paper", f"swimmer-40-{name}") for name in baselines),
         ),
     )

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import STALE, best_by_reward, changed, read_results
+from ilfo.experiments.results import (
+    STALE,
+    best_by_reward,
+    changed,
+    other_demonstrations,
+    read_results,
+)
 from ilfo.experiments.runner import result_file
 
 EARLIER = "tuned"
@@ -118,7 +124,7 @@ def unfinished(exhibit: Exhibit, results: Path, seeds: int) -> list[tuple[str, C
 
 
 def _measured(panel: str, series: Series, results: Path) -> Measured:
-    records = read_results(results, series.sweep, series.cell)
+    records = _fitting(series.cell, read_results(results, series.sweep, series.cell))
     if records:
         return Measured(panel, series, records, bool(changed(series.cell, records)))
     if not series.earlier:
@@ -130,4 +136,10 @@ def _earlier(series: Series, results: Path) -> list[dict[str, Any]]:
     folder = results / EARLIER / series.cell.kept_in(series.sweep)
     files = sorted(folder.glob(f"{series.cell.name}-[0-9]*.json"))
     records = [json.loads(path.read_text()) for path in files]
-    return [record for record in records if record["cell"] == series.cell.name]
+    named = [record for record in records if record["cell"] == series.cell.name]
+    return _fitting(series.cell, named)
+
+
+def _fitting(cell: Cell, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those with the cell's number of demonstrations, which the figures say or compare."""
+    return [record for record in records if not other_demonstrations(cell, record)]

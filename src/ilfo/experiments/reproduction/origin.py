@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ilfo.experiments.reproduction.exhibit import Measured, without_results
-from ilfo.experiments.results import STALE
+from ilfo.experiments.results import STALE, changed
 from ilfo.storage.provenance import commit
 
 SHORT = 7
@@ -21,8 +21,10 @@ def origin_line(measured: Sequence[Measured], results: Path) -> str:
         if each.records:
             by_label.setdefault(each.marked, []).append(each)
     parts = [_series_line(label, group) for label, group in by_label.items()]
-    if any(label.endswith(STALE) for label in by_label):
-        parts.append(f"{STALE} measured with earlier settings")
+    if stale := [each for each in measured if each.stale and each.records]:
+        names = {name for each in stale for name in changed(each.series.cell, each.records)}
+        said = f"{STALE} measured before these settings changed or were added"
+        parts.append(f"{said}: {', '.join(sorted(names))}")
     if lacking := without_results(measured):
         parts.append(f"without results yet: {', '.join(lacking)}")
     drawn = f"drawn from {results.name}/ at commit {_short(commit())}"
