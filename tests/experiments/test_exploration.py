@@ -3,7 +3,7 @@
 import pytest
 
 from ilfo.agents.registry import FUNCTIONS
-from ilfo.experiments.exploration import exploration_rows
+from ilfo.experiments.exploration import PAPERS_TASKS, exploration_rows, outcome
 from ilfo.experiments.runner import find_sweep
 from ilfo.experiments.significance import holm
 from ilfo.experiments.sweeps.exploration import FAMILIES, PROBLEMS
@@ -76,6 +76,26 @@ def test_chances_are_corrected_over_the_tasks_of_a_family(tmp_path):
     assert corrected == pytest.approx(3 * p, abs=2e-4)
     assert float(by_cell["maze"][6]) == 1
     assert len({len(row) for row in (header, *rows)}) == 1
+
+
+def test_the_outcome_counts_what_is_significant_after_the_correction(tmp_path):
+    cells, pairs = list(CELLS.values()), FAMILIES["λ = 0.1"]
+    for name, (mine, without) in {"lock": (0.9, 0.5), "maze": (0.2, 0.5)}.items():
+        write(tmp_path, name, mine)
+        write(tmp_path, f"{name}-no-bonus", without)
+    said = outcome("exploration", cells, tmp_path, pairs)
+    assert said == (
+        "significantly better on 1 (lock*) and worse on 1 (maze*) of 7 tasks; 2 of 7 have been run"
+    )
+    assert "better on none and worse on none" in outcome(
+        "exploration", cells, tmp_path / "x", pairs
+    )
+
+
+def test_the_papers_tasks_have_cells_without_bonus():
+    names = {cell.name for cell in find_sweep("tasks")}
+    assert len(PAPERS_TASKS) == 6
+    assert names >= {*PAPERS_TASKS, *PAPERS_TASKS.values()}
 
 
 def test_a_cell_is_marked_where_its_reference_is_stale(tmp_path):
