@@ -15,6 +15,12 @@ OPEN = "follows from the task"
 """What our default leaves to the horizon or to the demonstrations."""
 
 
+LEFT_OUT = (
+    "Left out is what belongs to a task (horizon, expert performance) or is no setting here "
+    "(non-linearities, which are the paper's; the range of the bonus)."
+)
+
+
 class Parameter(NamedTuple):
     name: str
     paper: tuple[str, ...]
@@ -129,7 +135,7 @@ TABLE_2 = (
         lambda s: s.planner.critic.plan.passes,
     ),
 )
-"""The paper's table 2, without the tasks' own rows; networks have two hidden layers."""
+"""The paper's table 2, without what `LEFT_OUT` names; networks have two hidden layers."""
 
 
 def hyper_parameter_rows(measured: Sequence[Measured]) -> Rows:
@@ -165,9 +171,9 @@ def hyper_parameters_agree(measured: Sequence[Measured]) -> str:
     ]
     differs = f"; it differs in {', '.join(dict.fromkeys(other))}" if other else ""
     return (
-        f"The preset `paper` has {len(pairs) - len(other)} of the table's {len(pairs)} values"
-        f"{differs}. Our default has one value for all tasks; it equals the paper's on all of them "
-        f"in {len(shared)} of {len(TABLE_2)} rows: {', '.join(shared)}."
+        f"The preset `paper` has {len(pairs) - len(other)} of these {len(pairs)} values of the "
+        f"paper{differs}. Our default has one value or rule for all tasks; it equals the paper's "
+        f"on all of them in {len(shared)} of {len(TABLE_2)} rows: {', '.join(shared)}. {LEFT_OUT}"
     )
 
 
