@@ -26,7 +26,7 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.conditions import SWEEP, condition_rows
 from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
-from ilfo.experiments.exploration import exploration_rows
+from ilfo.experiments.exploration import PAPERS_TASKS, exploration_rows, outcome
 from ilfo.experiments.results import (
     STALE,
     best_by_reward,
@@ -37,10 +37,12 @@ from ilfo.experiments.results import (
 from ilfo.experiments.runner import find_sweep
 from ilfo.experiments.scores import sweep_rows
 from ilfo.experiments.significance import against_bco, against_random
+from ilfo.experiments.sweeps.exploration import FAMILIES
 from ilfo.rollouts.scores import score
 
 RESULTS = Path(__file__).parents[1] / "results"
 PICTURES = Path(__file__).parent / "results" / "conditions"
+VISITS = Path(__file__).parent / "results" / "exploration" / "exploration-visits.png"
 TUNED = RESULTS / "tuned"
 """Results of earlier settings, with presets that were tuned to each task."""
 NONE = "–"
@@ -107,6 +109,28 @@ def optimism() -> None:
     """Permutation tests of the exploration suite's curves with and without the bonus."""
     cells = find_sweep("exploration")
     _print(exploration_rows("exploration", cells, RESULTS), _stale("exploration", cells))
+
+
+def optimism_on_papers_tasks() -> None:
+    """The same on the paper's six tasks."""
+    cells = find_sweep("tasks")
+    rows = exploration_rows("tasks", cells, RESULTS, {"λ = 0.1": PAPERS_TASKS})
+    _print(rows, _stale("tasks", cells)) if len(rows) > 1 else print("\nNone has been run yet.\n")
+
+
+def aim() -> None:
+    """What the tests say about the suite's aim."""
+    suite = outcome("exploration", find_sweep("exploration"), RESULTS, FAMILIES["λ = 0.1"])
+    papers = outcome("tasks", find_sweep("tasks"), RESULTS, PAPERS_TASKS)
+    print(f"\n- λ = 0.1 on the suite: {suite}.\n- λ = 0.1 on the paper's tasks: {papers}.\n")
+
+
+def visits_picture() -> None:
+    """Where each λ has been in the lock and the maze, once it has been drawn."""
+    command = "ilfo bench plot exploration --visits --out docs/results/exploration"
+    shown = "![visits of the lock and the maze by λ](exploration/exploration-visits.png)"
+    missing = f"Not drawn yet: `{command}`."
+    print(f"\n{shown if VISITS.exists() else missing}\n")
 
 
 def effort(name: str, level: float) -> None:

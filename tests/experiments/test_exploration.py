@@ -1,32 +1,16 @@
-"""The exploration suite: its cells, its tests with Holm's correction, its picture."""
+"""The exploration suite: its cells, its tests with Holm's correction."""
 
-import numpy as np
 import pytest
 
-from ilfo.experiments.exploration import draw_visits, exploration_rows
-from ilfo.experiments.runner import find_sweep, result_file
+from ilfo.agents.registry import FUNCTIONS
+from ilfo.experiments.exploration import PAPERS_TASKS, exploration_rows, outcome
+from ilfo.experiments.runner import find_sweep
 from ilfo.experiments.significance import holm
 from ilfo.experiments.sweeps.exploration import FAMILIES, PROBLEMS
-from tests.helpers.results import as_result
+from ilfo.storage.config import to_dict
+from tests.helpers.results import write_exploration as write
 
 CELLS = {cell.name: cell for cell in find_sweep("exploration")}
-
-
-def write(results, name, height, seeds=6, visits=None):
-    cell = CELLS[name]
-    for seed in cell.seeds[:seeds]:
-        curve = [
-            {"online_samples": 10 * step, "greedy_return": height + 0.01 * seed} for step in (1, 2)
-        ]
-        record = {
-            "settings": {},
-            "summary": {"expert_return": 1.0, "random_return": 0.0, "online_samples": 20},
-            "result": {"seed": seed, "greedy_score": height},
-            "curve": curve,
-        } | ({} if visits is None else {"visits": visits})
-        path = result_file(results, "exploration", cell, seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(as_result(record))
 
 
 def test_holm_is_the_textbook_example():
@@ -43,9 +27,31 @@ def test_each_task_has_three_weights_ten_seeds_and_the_same_budget():
         assert {tuple(cell.seeds) for cell in cells} == {tuple(range(10, 20))}
         assert len({cell.spec.budget for cell in cells}) == 1
         assert {cell.spec.settings().policy for cell in cells} == {cells[0].spec.settings().policy}
-        buffer = cells[0].spec.settings()
-        assert buffer.buffer_horizons is None  # 19,200 steps: all that training visits
-        assert cells[0].spec.budget <= 19_200
+        if cells[0].visits is not None:
+            buffer = cells[0].spec.settings()
+            assert buffer.buffer_horizons is None  # 19,200 steps: all that training visits
+            assert cells[0].spec.budget <= 19_200
+
+
+def test_the_stock_task_has_one_demonstration_of_the_stochastic_expert():
+    cells = [CELLS[f"half-cheetah{suffix}"] for suffix in ("", "-no-bonus", "-0.3")]
+    for cell in cells:
+        assert (cell.spec.env, cell.spec.horizon, cell.spec.budget) == (
+            "HalfCheetah-v5",
+            1_000,
+            40_000,
+        )
+        assert cell.spec.settings().inference is None
+        assert cell.every == 1  # an iteration is 2,000 steps: 20 points
+        demonstrations = cell.record()
+        assert demonstrations.count() == 1
+        assert not demonstrations.has_actions
+        assert demonstrations.metadata["greedy"] is False
+
+
+def test_scripted_experts_show_ten_demonstrations():
+    for task in set(PROBLEMS) - {"half-cheetah"}:
+        assert CELLS[task].record().count() == 10
 
 
 def test_every_comparison_is_of_two_cells_that_differ_in_the_bonus_alone():
@@ -72,13 +78,32 @@ def test_chances_are_corrected_over_the_tasks_of_a_family(tmp_path):
     assert len({len(row) for row in (header, *rows)}) == 1
 
 
-def test_the_picture_shows_each_weight(tmp_path):
-    pytest.importorskip("matplotlib")
-    with pytest.raises(ValueError, match="holds no results that say where training has been"):
-        draw_visits("exploration", list(CELLS.values()), tmp_path, tmp_path / "visits.png")
-    for suffix in ("", "-no-bonus"):
-        shape = [number for *_, number in CELLS["maze"].visits]
-        visits = np.random.default_rng(0).integers(0, 4, size=shape).tolist()
-        write(tmp_path, f"maze{suffix}", 0.5, 2, visits)
-    draw_visits("exploration", list(CELLS.values()), tmp_path, tmp_path / "visits.png")
-    assert (tmp_path / "visits.png").stat().st_size > 5_000
+def test_the_outcome_counts_what_is_significant_after_the_correction(tmp_path):
+    cells, pairs = list(CELLS.values()), FAMILIES["λ = 0.1"]
+    for name, (mine, without) in {"lock": (0.9, 0.5), "maze": (0.2, 0.5)}.items():
+        write(tmp_path, name, mine)
+        write(tmp_path, f"{name}-no-bonus", without)
+    said = outcome("exploration", cells, tmp_path, pairs)
+    assert said == (
+        "significantly better on 1 (lock*) and worse on 1 (maze*) of 7 tasks; 2 of 7 have been run"
+    )
+    assert "better on none and worse on none" in outcome(
+        "exploration", cells, tmp_path / "x", pairs
+    )
+
+
+def test_the_papers_tasks_have_cells_without_bonus():
+    names = {cell.name for cell in find_sweep("tasks")}
+    assert len(PAPERS_TASKS) == 6
+    assert names >= {*PAPERS_TASKS, *PAPERS_TASKS.values()}
+
+
+def test_a_cell_is_marked_where_its_reference_is_stale(tmp_path):
+    now = to_dict(CELLS["lock"].spec.settings(), FUNCTIONS)
+    taken = CELLS["lock"].spec.budget
+    write(tmp_path, "lock", 0.9, settings=now, taken=taken)
+    write(tmp_path, "lock-no-bonus", 0.5, settings=now | {"weight": 0.0}, taken=taken)
+    name = lambda: exploration_rows("exploration", list(CELLS.values()), tmp_path)[1][1]
+    assert name() == "lock"
+    write(tmp_path, "lock-no-bonus", 0.5, settings=now, taken=taken)
+    assert name() == "lock*"

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from ilfo.common.figures import make_figure
 from ilfo.common.statistics import on_grid
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.plots import draw_sweep
+from ilfo.experiments.plots import _add_legend, _by_task, _draw_curves, draw_sweep
 from ilfo.experiments.results import area, best_by_reward, read_results, score_curve
-from ilfo.experiments.runner import result_file
+from ilfo.experiments.runner import find_cells, find_sweep, result_file
 from ilfo.runs.spec import RunSpec
-from tests.helpers.results import as_result
+from tests.helpers.results import as_result, write_exploration
 
 CELL = Cell("cartpole-odd", RunSpec(task="cartpole", seeds=2))
 
@@ -108,3 +109,29 @@ def test_a_method_without_samples_is_a_flat_line(results, drawn_figures, tmp_pat
 def test_a_sweep_without_results_is_said_so(tmp_path):
     with pytest.raises(ValueError, match="holds no results"):
         draw_sweep("sweep", [CELL], tmp_path, tmp_path / "out")
+
+
+def test_cells_of_an_environment_are_named_by_what_distinguishes_them(tmp_path):
+    """Twelve of one task have as many looks, and the legend fits."""
+    pytest.importorskip("matplotlib")
+    cells = find_sweep("exploration")
+    for cell in cells:
+        write_exploration(tmp_path, cell.name, 0.5, 1)
+    groups = _by_task("exploration", cells, tmp_path)
+    assert list(groups["MountainCarContinuous-v0"]) == ["default", "no-bonus", "0.3"]
+    lock = groups["ilfo/CombinationLock-v0"]
+    assert len(lock) == 12
+    assert {"default", "knr-theorem", "no-starts-no-bonus"} < set(lock)
+    figure = make_figure(5, 4)
+    _draw_curves(figure.subplots(), lock)
+    _add_legend(figure)
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
+    assert len(looks) == 12
+    assert figure.legends[0]._ncols == 6
+
+
+def test_a_cell_alone_is_not_taken_for_the_default(tmp_path):
+    (cell,) = find_cells("exploration", ["lock-no-bonus"])
+    write_exploration(tmp_path, cell.name, 0.5, 1)
+    groups = _by_task("exploration", [cell], tmp_path)
+    assert list(groups["ilfo/CombinationLock-v0"]) == ["no-bonus"]

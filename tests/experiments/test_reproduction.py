@@ -1,6 +1,7 @@
 """The paper's figures and tables, from made-up results of a few points each."""
 
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -79,8 +80,34 @@ def test_the_line_names_seeds_settings_and_commit(tmp_path):
     fill(tmp_path, exhibit)
     line = origin_line(read_exhibit(exhibit, tmp_path), tmp_path)
     assert "\n" not in line
+    assert "without results" not in line
     for said in ("4 seeds (10-13)", "preset default with weight=0", "preset paper", "0123456"):
         assert said in line
+
+
+def test_the_line_names_what_is_missing_and_counts_one_seed_as_one(tmp_path):
+    exhibit = EXHIBITS["figure-7"]
+    for panel in exhibit.panels:
+        for series in panel.series[:3]:
+            write_result(tmp_path, series, series.cell.seeds[0], 1.0)
+    line = origin_line(read_exhibit(exhibit, tmp_path), tmp_path)
+    assert "1 model*: 1 seed (" in line
+    assert "without results yet: cartpole-models-8, cartpole-paper-models-8;" in line
+
+
+def test_a_panel_without_results_says_so(tmp_path):
+    pytest.importorskip("matplotlib")
+    for name in ("figure-2", "figure-2-bars"):
+        exhibit = EXHIBITS[name]
+        for series in exhibit.panels[0].series:
+            write_result(tmp_path, series, series.cell.seeds[0], 1.0)
+        figure = exhibit.draw(read_exhibit(exhibit, tmp_path))
+        said = [text.get_text() for axis in figure.axes for text in axis.texts]
+        assert said == ["no results yet"] * 4
+
+
+def test_the_table_of_settings_explains_its_brackets():
+    assert "in brackets what the preset paper has instead" in origin_line([], Path("results"))
 
 
 def test_a_baseline_that_is_worse_agrees_with_the_paper_and_a_better_one_does_not(tmp_path):
@@ -97,6 +124,32 @@ def test_a_baseline_that_is_worse_agrees_with_the_paper_and_a_better_one_does_no
     assert "worse than BC-O" in disagreeing
     assert "worse than BC (" in disagreeing
     assert "better than GAIfO" in finding.partition("Does not agree")[0]
+
+
+def test_curves_are_compared_by_the_steps_they_take(tmp_path):
+    """GAIL and ILPO come to the same scores; at half the steps, MobILE does where it is good."""
+    exhibit = EXHIBITS["figure-2"]
+    late = lambda series: 0.96 if series.label in ("GAIL", "ILPO") else 2 * level(series)
+    fill(tmp_path, exhibit, late)
+    finding = exhibit.finding(read_exhibit(exhibit, tmp_path))
+    agreeing = finding.partition("Does not agree")[0]
+    assert "until a seed's curve first has a score of 0.95" in finding
+    for method in ("GAIL", "GAIfO", "ILPO"):
+        assert f"MobILE is sooner than {method} (CartPole, Reacher" in agreeing
+    fill(tmp_path, exhibit, lambda series: 0.2 if series.label == "MobILE" else 1.0)
+    finding = exhibit.finding(read_exhibit(exhibit, tmp_path))
+    assert "MobILE is later than BC-O" in finding.partition("Does not agree")[2]
+
+
+def test_running_maxima_are_compared_by_steps_and_by_what_is_reached(tmp_path):
+    exhibit = EXHIBITS["figure-6"]
+    fill(tmp_path, exhibit, lambda series: 0.4 if series.label == "GAIfO" else 1.0)
+    steps, _, best = exhibit.finding(read_exhibit(exhibit, tmp_path)).partition("Best policies")
+    assert "MobILE is sooner than GAIfO" in steps.partition("Not decided")[0]
+    assert "no clear difference from GAIL" in steps.partition("Not decided")[2]
+    assert "as good as BC (" in best
+    assert "as good as ILPO (" in best
+    assert "GAIfO" not in best
 
 
 def test_optimism_is_judged_task_by_task(tmp_path):
@@ -138,6 +191,7 @@ def test_the_table_of_demonstrations_has_the_papers_numbers_beside_ours(tmp_path
     assert ours["Walker2d", "50"]["paper"] == "0.94 ± 0.038"
     assert ours["Walker2d", "50"]["ours"].startswith("1.0")
     finding = exhibit.finding(measured)
+    assert "by no more than the two standard deviations together" in finding
     assert "MobILE is about at the paper's score (CartPole with 5, Reacher with 10," in finding
     assert "MobILE is below the paper's score" in finding.partition("Does not agree")[2]
 
@@ -156,6 +210,29 @@ def test_results_with_earlier_settings_stand_in_and_are_marked(tmp_path):
     assert found.marked == "GAIfO*"
 
 
+def test_the_line_names_the_settings_that_have_changed_since(tmp_path):
+    exhibit = EXHIBITS["table-1"]
+    fill(tmp_path, exhibit)
+    line = origin_line(read_exhibit(exhibit, tmp_path), tmp_path)
+    assert "* measured before these settings changed or were added: " in line
+    assert "discriminator" in line.partition("were added")[2]
+
+
+def test_results_with_another_number_of_demonstrations_do_not_stand_in(tmp_path):
+    """Swimmer's earlier ones with the paper's settings have 40."""
+    exhibit = EXHIBITS["figure-5"]
+    forty, ten = (
+        next(each for each in panel.series if each.cell.name == "swimmer-paper")
+        for panel in exhibit.panels
+    )
+    write_result(tmp_path, forty, 0, 1.0, folder=tmp_path / "tuned")
+    measured = {each.panel: each for each in read_exhibit(exhibit, tmp_path) if each.records}
+    assert list(measured) == ["Swimmer, 40 demonstrations"]
+    write_result(tmp_path, ten, 0, 1.0)
+    found = [each for each in read_exhibit(exhibit, tmp_path) if each.records]
+    assert [each.panel for each in found] == [*measured, "Swimmer, 10 demonstrations"]
+
+
 def test_what_is_to_run_has_five_seeds_of_each_cell(tmp_path):
     exhibit = EXHIBITS["figure-7"]
     runs = unfinished(exhibit, tmp_path, 5)
@@ -166,11 +243,21 @@ def test_what_is_to_run_has_five_seeds_of_each_cell(tmp_path):
     assert len(unfinished(exhibit, tmp_path, SEEDS)) == 0
 
 
+def test_the_papers_settings_are_run_where_they_are_cheap_alone(tmp_path):
+    runs = {cell.name for each in EXHIBITS.values() for _, cell, _ in unfinished(each, tmp_path, 5)}
+    papers = {name for name in runs if name.endswith("-paper")}
+    assert papers == {"cartpole-paper", "cartpole-stochastic-paper", "reacher-paper"}
+    lacking = without_results(read_exhibit(EXHIBITS["figure-1"], tmp_path))
+    assert "reacher-paper" in lacking
+    assert "hopper-paper" not in lacking
+
+
 def test_the_preset_paper_has_the_papers_table():
     """All but the bound on the noise, which the paper's table leaves out on four tasks."""
     assert len(TABLE_2) == 23
     finding = EXHIBITS["table-2"].finding([])
-    assert "134 of the table's 138 values; it differs in least log standard deviation." in finding
+    assert "134 of these 138 values of the paper; it differs in least log standard" in finding
+    assert "Left out is what belongs to a task (horizon" in finding
     width = next(row for row in TABLE_2 if row.name == "width of the dynamics model")
     for task, said in zip(TASKS, width.paper, strict=True):
         assert width.value(find_settings("paper", "mobile", find_task(task))) == said
@@ -199,13 +286,14 @@ def test_check_names_what_is_missing_and_fails(tmp_path, capsys):
     results = tmp_path / "results"
     fill(results, EXHIBITS["figure-7"])
     main(["reproduce", "figure-7", "--check", "--results", str(results)])
-    assert "all 1 figures and tables have results" in capsys.readouterr().out
+    assert "nothing is missing: figure-7" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
         main(["reproduce", "figure-7", "table-1", "--check", "--results", str(results)])
     assert stopped.value.code == 1
     out = capsys.readouterr().out
     assert "table-1 (Number of demonstrations) has no results of" in out
     assert "hopper-40" in out
+    assert "1 of 2 asked for is not complete" in out
     assert "figure-7 (" not in out
 
 
@@ -213,7 +301,10 @@ def test_the_list_counts_cells_with_results(tmp_path, capsys):
     main(["reproduce", "--results", str(tmp_path)])
     out = capsys.readouterr().out
     assert all(name in out for name in EXHIBITS)
-    assert "0 of 8" in out
+    counts = [line.split("│")[3].strip() for line in out.splitlines() if line.startswith("│")]
+    assert counts == [f"0 of {number}" for number in (13, 32, 32, 18, 7, 11, 32, 8, 14)] + [
+        "needs none"
+    ]
 
 
 def test_drawing_what_exists_runs_nothing(tmp_path, capsys):
@@ -244,6 +335,8 @@ def test_the_report_is_one_page_that_loads_nothing(tmp_path):
         assert said in page
     assert 'src="http' not in page
     assert page.count("data:image/svg+xml;base64,") == 2
+    assert page.count("ilfo reproduce --check") == page.count("--report FOLDER") == 1
+    assert "With fewer than three seeds there is no band" in page
     with pytest.raises(SystemExit) as stopped:
         main(["reproduce", *names, "--report", str(folder), "--results", str(results)])
     assert stopped.value.code == 2

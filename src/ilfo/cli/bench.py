@@ -18,7 +18,7 @@ from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.engines.base import Event, Job
 from ilfo.experiments.engines.cores import cores, stay_on
-from ilfo.experiments.exploration import draw_visits, exploration_rows
+from ilfo.experiments.exploration import exploration_rows
 from ilfo.experiments.plots import draw_sweep
 from ilfo.experiments.results import read_results
 from ilfo.experiments.runner import (
@@ -32,6 +32,8 @@ from ilfo.experiments.runner import (
 )
 from ilfo.experiments.scores import stale_note, sweep_rows
 from ilfo.experiments.significance import against_bco, against_no_bonus, against_random
+from ilfo.experiments.visits import draw_visits
+from ilfo.reports.figures import save_figure
 from ilfo.runs import machine
 from ilfo.storage.atomic import require_new
 
@@ -189,9 +191,10 @@ class BenchPlot:
         if self.sweep != "exploration" or self.cells:
             raise ValueError("--visits is for the whole sweep exploration")
         path = self.out / "exploration-visits.png"
+        figure = draw_visits(self.sweep, find_sweep(self.sweep), self.results)
         self.out.mkdir(parents=True, exist_ok=True)
         require_new(path)
-        draw_visits(self.sweep, find_sweep(self.sweep), self.results, path)
+        save_figure(figure, path)
         say(str(path))
 
 

@@ -71,10 +71,11 @@ class Reproduce(EngineOptions):
         rows = [("name", "what", "cells with results", f"runs to do for {self.seeds} seeds")]
         for exhibit in EXHIBITS.values():
             measured = read_exhibit(exhibit, self.results)
-            lacking = len(without_results(measured))
-            cells = len({each.series.cell.name for each in measured})
+            cells = {each.series.cell.name for each in measured}
+            done = {each.series.cell.name for each in measured if each.records}
             to_do = len(unfinished(exhibit, self.results, self.seeds))
-            rows.append((exhibit.name, exhibit.title, f"{cells - lacking} of {cells}", str(to_do)))
+            counted = f"{len(done)} of {len(cells)}" if cells else "needs none"
+            rows.append((exhibit.name, exhibit.title, counted, str(to_do)))
         print_table(console, rows)
         say("to make one: ilfo reproduce NAME; all that there is in one page: --report FOLDER")
 
@@ -89,9 +90,9 @@ class Reproduce(EngineOptions):
             if stale := _stale(measured):
                 say(f"{exhibit.name} has only results with earlier settings of {', '.join(stale)}")
         if incomplete:
-            say(f"{incomplete} of {len(exhibits)} figures and tables are not complete")
+            say(f"{incomplete} of {len(exhibits)} asked for {_are(incomplete)} not complete")
             raise SystemExit(1)
-        say(f"all {len(exhibits)} figures and tables have results")
+        say(f"nothing is missing: {', '.join(exhibit.name for exhibit in exhibits)}")
 
     def _report(self, exhibits: list[Exhibit], folder: Path) -> None:
         if folder.exists() and any(folder.iterdir()):
@@ -118,6 +119,10 @@ class Reproduce(EngineOptions):
             if lacking := without_results(measured):
                 say(f"without results yet: {', '.join(lacking)}")
             say(exhibit.finding(measured))
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _stale(measured: list[Measured]) -> list[str]:

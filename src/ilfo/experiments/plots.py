@@ -12,12 +12,17 @@ from ilfo.common.statistics import interval
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.lines import Line, greedy_line, running_line
 from ilfo.experiments.results import read_results
+from ilfo.experiments.runner import SWEEPS
 
 PANELS = 3
 """Number of panels in a row."""
+COLUMNS = 6
+"""Number of names in a row of the legend."""
+STYLES = ("-", "--", ":")
+"""Of the first ten cells, which have ten colours, of the next ten, and so on."""
 STEPS = "environment steps (thousands)"
 DEFAULT = "default"
-"""Label of the cell that has the task's own name."""
+"""Label of the cell whose name the others of its task begin with."""
 
 
 def draw_sweep(sweep: str, cells: Sequence[Cell], results: Path, out: Path) -> list[Path]:
@@ -60,17 +65,34 @@ def _by_task(
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Results by task (or environment) and cell, for cells that have any."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    known = SWEEPS.get(sweep, cells)
     for cell in cells:
         records = read_results(results, sweep, cell)
         if records:
-            task = cell.spec.task or str(cell.spec.env)
-            name = DEFAULT if cell.name == task else cell.name.removeprefix(f"{task}-")
-            groups.setdefault(task, {})[name] = records
+            task = _task(cell)
+            groups.setdefault(task, {})[_variant(cell.name, _whole(task, known))] = records
     return groups
 
 
+def _task(cell: Cell) -> str:
+    """Its task, or else its environment."""
+    return cell.spec.task or str(cell.spec.env)
+
+
+def _variant(name: str, whole: str) -> str:
+    return DEFAULT if name == whole else name.removeprefix(f"{whole}-")
+
+
+def _whole(task: str, cells: Sequence[Cell]) -> str:
+    """What all names of a task's cells begin with: the task, or else the shortest of them."""
+    names = [cell.name for cell in cells if _task(cell) == task]
+    shortest = min(names, key=len)
+    shared = all(name == shortest or name.startswith(f"{shortest}-") for name in names)
+    return shortest if shared and not shortest.startswith(task) else task
+
+
 def _add_legend(figure: Any) -> None:
-    """One legend for all panels, below them; a cell has the same colour in each."""
+    """One legend for all panels, below them; a cell has the same look in each."""
     lines = {
         line.get_label(): line
         for axis in figure.axes
@@ -79,13 +101,16 @@ def _add_legend(figure: Any) -> None:
     }
     if not lines:
         return
-    colors = {label: f"C{place % 10}" for place, label in enumerate(lines)}
+    places = {label: place for place, label in enumerate(lines)}
     for axis in figure.axes:
         for artist in (*axis.lines, *axis.collections, *axis.patches):
-            label = artist.get_label().removeprefix("_band of ")
-            if label in colors:
-                artist.set_color(colors[label])
-    figure.legend(lines.values(), lines, loc="outside lower center", ncols=len(lines))
+            place = places.get(artist.get_label().removeprefix("_band of "))
+            if place is not None:
+                artist.set_color(f"C{place % 10}")
+            if place is not None and artist in axis.lines:
+                artist.set_linestyle(STYLES[place // 10 % len(STYLES)])
+    columns = min(len(lines), COLUMNS)
+    figure.legend(lines.values(), lines, loc="outside lower center", ncols=columns)
 
 
 def _draw_curves(axis: Any, by_cell: dict[str, list[dict[str, Any]]]) -> None:

@@ -134,7 +134,7 @@ def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
     }
     if any(_other_budget(cell, record) for record in records):
         names.add("total_timesteps")
-    if any(_other_demonstrations(cell, record) for record in records):
+    if any(other_demonstrations(cell, record) for record in records):
         names.add("trajectories")
     return names
 
@@ -148,7 +148,8 @@ def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
     return not taken <= budget < taken + taken / iterations
 
 
-def _other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
+def other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
+    """Whether it was measured with another number of demonstrations than the cell has."""
     spec = cell.spec
     if cell.record is not None or spec.demos is not None:
         return False

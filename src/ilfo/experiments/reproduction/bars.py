@@ -8,7 +8,7 @@ import numpy as np
 from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval
 from ilfo.experiments.lines import FEW
-from ilfo.experiments.reproduction.exhibit import Measured, Rows
+from ilfo.experiments.reproduction.exhibit import Measured, Rows, by_panel
 from ilfo.experiments.reproduction.published import Score, published
 from ilfo.experiments.reproduction.style import add_legend, colour
 
@@ -82,6 +82,9 @@ def draw_bars(measured: Sequence[Measured]) -> Any:
         _draw_published(axis, place, _published(each), first="paper" not in named)
         if _published(each) is not None:
             named.add("paper")
+    for place, (_, group) in enumerate(by_panel(measured).items()):
+        if not any(each.records for each in group):
+            axis.text(place, 0.5, "no results yet", ha="center")
     axis.set_xticks(range(len(tasks)), tasks)
     axis.set(ylabel="score of the best policy by true return")
     add_legend(figure)

@@ -41,10 +41,7 @@ def draw_demonstrations(measured: Sequence[Measured]) -> Any:
 
 
 def more_demonstrations_help(measured: Sequence[Measured]) -> str:
-    """Our means against the paper's, and the spread with more demonstrations against with fewer.
-
-    Means agree if they differ by no more than the two standard deviations together.
-    """
+    """Our means against the paper's, and the spread with more demonstrations against with fewer."""
     verdicts = []
     for panel, group in by_panel(measured).items():
         known = [each for each in group if len(each.records) > 1]
@@ -59,7 +56,10 @@ def more_demonstrations_help(measured: Sequence[Measured]) -> str:
                     how = "no more" if steadier else "more"
                     claim = f"{few.label} varies {how} with more demonstrations"
                     verdicts.append(Verdict(claim, panel, steadier))
-    return findings.sentence(verdicts)
+    return (
+        "A mean agrees if it differs from the paper's by no more than the two standard deviations "
+        f"together; spreads are compared without a test. {findings.sentence(verdicts)}"
+    )
 
 
 def _beside(each: Measured) -> str:

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import STALE, best_by_reward, changed, read_results
+from ilfo.experiments.results import (
+    STALE,
+    best_by_reward,
+    changed,
+    other_demonstrations,
+    read_results,
+)
 from ilfo.experiments.runner import result_file
 
 EARLIER = "tuned"
@@ -23,6 +29,8 @@ class Series:
     cell: Cell
     earlier: bool = False
     """Whether results with earlier settings may stand in for it."""
+    if_there: bool = False
+    """Whether it is shown only if there are results: it is never run for the figure."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,9 @@ def by_panel(measured: Sequence[Measured]) -> dict[str, list[Measured]]:
 
 
 def without_results(measured: Sequence[Measured]) -> list[str]:
-    """Names of the cells that have no results at all, each once."""
-    return list(dict.fromkeys(each.series.cell.name for each in measured if not each.records))
+    """Names of the cells that are to have results and have none at all, each once."""
+    lacking = (each.series for each in measured if not each.records)
+    return list(dict.fromkeys(series.cell.name for series in lacking if not series.if_there))
 
 
 def unfinished(exhibit: Exhibit, results: Path, seeds: int) -> list[tuple[str, Cell, int]]:
@@ -107,6 +116,7 @@ def unfinished(exhibit: Exhibit, results: Path, seeds: int) -> list[tuple[str, C
     runs = {
         (series.cell.kept_in(series.sweep), series.cell.name, seed): (series.cell, seed)
         for series in exhibit.series
+        if not series.if_there
         for seed in series.cell.seeds[:seeds]
         if not result_file(results, series.sweep, series.cell, seed).exists()
     }
@@ -114,7 +124,7 @@ def unfinished(exhibit: Exhibit, results: Path, seeds: int) -> list[tuple[str, C
 
 
 def _measured(panel: str, series: Series, results: Path) -> Measured:
-    records = read_results(results, series.sweep, series.cell)
+    records = _fitting(series.cell, read_results(results, series.sweep, series.cell))
     if records:
         return Measured(panel, series, records, bool(changed(series.cell, records)))
     if not series.earlier:
@@ -126,4 +136,10 @@ def _earlier(series: Series, results: Path) -> list[dict[str, Any]]:
     folder = results / EARLIER / series.cell.kept_in(series.sweep)
     files = sorted(folder.glob(f"{series.cell.name}-[0-9]*.json"))
     records = [json.loads(path.read_text()) for path in files]
-    return [record for record in records if record["cell"] == series.cell.name]
+    named = [record for record in records if record["cell"] == series.cell.name]
+    return _fitting(series.cell, named)
+
+
+def _fitting(cell: Cell, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those with the cell's number of demonstrations, which the figures say or compare."""
+    return [record for record in records if not other_demonstrations(cell, record)]

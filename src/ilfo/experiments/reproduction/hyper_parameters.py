@@ -15,6 +15,12 @@ OPEN = "follows from the task"
 """What our default leaves to the horizon or to the demonstrations."""
 
 
+LEFT_OUT = (
+    "Left out is what belongs to a task (horizon, expert performance) or is no setting here "
+    "(non-linearities, which are the paper's; the range of the bonus)."
+)
+
+
 class Parameter(NamedTuple):
     name: str
     paper: tuple[str, ...]
@@ -56,16 +62,20 @@ TABLE_2 = (
         lambda s: s.dynamics.width,
     ),
     Parameter(
-        "its optimiser (rate, momentum, batch)",
+        "optimiser of the dynamics model (rate, momentum, batch)",
         ("SGD(0.005, 0.99, 256)",),
         lambda s: _optimiser(s.dynamics),
     ),
     Parameter(
-        "its passes per iteration",
+        "passes over the data per iteration",
         ("20", "100", "100", "20", "50", "200"),
         lambda s: s.dynamics.plan.passes,
     ),
-    Parameter("gradient clipping", ("2", "2", "1", "2", "4", "1"), lambda s: s.dynamics.clip),
+    Parameter(
+        "gradient clipping of the dynamics model",
+        ("2", "2", "1", "2", "4", "1"),
+        lambda s: s.dynamics.clip,
+    ),
     Parameter(
         "replay buffer / H", ("10", "10", "10", "10", "16", "15"), lambda s: s.buffer_horizons
     ),
@@ -110,20 +120,22 @@ TABLE_2 = (
         lambda s: s.planner.critic.width,
     ),
     Parameter(
-        "its optimiser (rate, batch)", ("Adam(0.001, 64)",), lambda s: _optimiser(s.planner.critic)
+        "optimiser of the critic (rate, batch)",
+        ("Adam(0.001, 64)",),
+        lambda s: _optimiser(s.planner.critic),
     ),
     Parameter(
-        "its ε, regularisation",
+        "ε and regularisation of the critic",
         ("1e-05, 0", "1e-05, 0", "1e-05, 0", "1e-05, 0", "1e-08, 0.001", "1e-08, 0.001"),
         _critic_rest,
     ),
     Parameter(
-        "its passes per TRPO step",
+        "passes of the critic per TRPO step",
         ("1", "1", "1", "1", "2", "2"),
         lambda s: s.planner.critic.plan.passes,
     ),
 )
-"""The paper's table 2, without the tasks' own rows; networks have two hidden layers."""
+"""The paper's table 2, without what `LEFT_OUT` names; networks have two hidden layers."""
 
 
 def hyper_parameter_rows(measured: Sequence[Measured]) -> Rows:
@@ -159,9 +171,9 @@ def hyper_parameters_agree(measured: Sequence[Measured]) -> str:
     ]
     differs = f"; it differs in {', '.join(dict.fromkeys(other))}" if other else ""
     return (
-        f"The preset `paper` has {len(pairs) - len(other)} of the table's {len(pairs)} values"
-        f"{differs}. Our default has one value for all tasks; it equals the paper's on all of them "
-        f"in {len(shared)} of {len(TABLE_2)} rows: {', '.join(shared)}."
+        f"The preset `paper` has {len(pairs) - len(other)} of these {len(pairs)} values of the "
+        f"paper{differs}. Our default has one value or rule for all tasks; it equals the paper's "
+        f"on all of them in {len(shared)} of {len(TABLE_2)} rows: {', '.join(shared)}. {LEFT_OUT}"
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ilfo.experiments.reproduction.exhibit import Measured
-from ilfo.experiments.results import STALE
+from ilfo.experiments.reproduction.exhibit import Measured, without_results
+from ilfo.experiments.results import STALE, changed
 from ilfo.storage.provenance import commit
 
 SHORT = 7
@@ -12,16 +12,21 @@ SHORT = 7
 
 
 def origin_line(measured: Sequence[Measured], results: Path) -> str:
-    """Seeds, settings and commits of each series, in one line."""
+    """Seeds, settings and commits of each series, and what has no results yet, in one line."""
     if not measured:
-        return f"from the presets at commit {_short(commit())}."
+        made = f"from the presets at commit {_short(commit())}"
+        return f"{made}; in brackets what the preset paper has instead."
     by_label: dict[str, list[Measured]] = {}
     for each in measured:
         if each.records:
             by_label.setdefault(each.marked, []).append(each)
     parts = [_series_line(label, group) for label, group in by_label.items()]
-    if any(label.endswith(STALE) for label in by_label):
-        parts.append(f"{STALE} measured with earlier settings")
+    if stale := [each for each in measured if each.stale and each.records]:
+        names = {name for each in stale for name in changed(each.series.cell, each.records)}
+        said = f"{STALE} measured before these settings changed or were added"
+        parts.append(f"{said}: {', '.join(sorted(names))}")
+    if lacking := without_results(measured):
+        parts.append(f"without results yet: {', '.join(lacking)}")
     drawn = f"drawn from {results.name}/ at commit {_short(commit())}"
     return "; ".join([*parts, drawn]) + "."
 
@@ -36,7 +41,8 @@ def _series_line(label: str, group: Sequence[Measured]) -> str:
     changes = ", ".join(dict.fromkeys(change for spec in specs for change in spec.changes))
     commits = ", ".join(dict.fromkeys(_short(record.get("commit")) for record in records))
     settings = f"preset {presets}" + (f" with {changes}" if changes else "")
-    return f"{label}: {fewest} seeds ({seeds}), {settings}, commit {commits}"
+    noun = "seed" if counts == [1] else "seeds"
+    return f"{label}: {fewest} {noun} ({seeds}), {settings}, commit {commits}"
 
 
 def _short(revision: str | None) -> str:
