@@ -51,12 +51,12 @@ class Inspect(LayoutOptions):
     def run(self) -> None:
         if self.picture is not None:
             check_picture(self.picture)
-        if self.env is None and (self.every or self.rate or self.observe or self.clips):
+        told = self.every is not None or self.rate is not None or self.observe or self.clips
+        if self.env is None and told:
             raise ValueError("--every, --rate, --observe and --clips go with --env")
         demonstrations = self.load(self.file)
-        say(describe(demonstrations))
-        if self.env is not None:
-            say("\n" + "\n".join(self._advice(self.env)))
+        advice = [] if self.env is None else ["", *self._advice(self.env)]
+        say("\n".join([describe(demonstrations), *advice]))
         if self.picture is not None:
             draw_demonstrations(demonstrations, self.picture)
 
