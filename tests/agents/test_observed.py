@@ -45,6 +45,7 @@ def test_statements_are_checked():
     plain = Demonstrations.from_arrays([x.states for x in part], terminal=False)
     assert plain.observed is None
     assert plain.holding(PART).observed == PART
+    assert plain.holding(np.array(PART)).observed == PART
     assert part.holding(PART).observed == PART
     with pytest.raises(
         ValueError, match=r"hold the dimensions \[2, 0\] of the state, not \[0, 2\]"

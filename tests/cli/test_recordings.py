@@ -125,6 +125,13 @@ def test_mistakes(arguments, message, tmp_path, capsys):
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_parts_are_selected_by_the_names_of_an_environment(tmp_path):
+    find_task("hopper").load(1).save(tmp_path / "whole.npz")
+    select = ["demos", "select", str(tmp_path / "whole.npz"), str(tmp_path / "part.npz")]
+    main([*select, "--dimensions", "positions,0", "--env", "ilfo/Hopper-v0"])
+    assert Demonstrations.load(tmp_path / "part.npz").observed == (1, 2, 3, 4, 5, 0)
+
+
 def test_velocities_are_added_at_the_command_line(tmp_path, capsys):
     whole, part, back = (tmp_path / f"{name}.npz" for name in ("whole", "part", "back"))
     find_task("cartpole").load(2).states_only().save(whole)

@@ -9,6 +9,7 @@ import tyro
 
 from ilfo.cli.console import say
 from ilfo.cli.recordings import LayoutOptions, stated
+from ilfo.common.parsing import separate
 from ilfo.common.validation import require_at_least
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
@@ -17,6 +18,7 @@ from ilfo.data.files import check_place
 from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
+from ilfo.environments.observing import columns
 from ilfo.experts.actors import play_actor
 from ilfo.experts.record import with_metadata
 from ilfo.experts.sources import find_actor
@@ -225,9 +227,25 @@ class Select(Altered):
     dimensions: tuple[str, ...]
     """Numbers of the dimensions, from 0 on, or names where the recordings have them, e.g. 0 1 or
     achieved_goal."""
+    env: str | None = None
+    """An environment whose names of dimensions may be given, too, e.g. `positions` (MuJoCo): an id,
+    package:Id, package:Class or file.py:Class."""
 
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
-        return altered.select(demonstrations, self.dimensions)
+        return altered.select(demonstrations, self._places(demonstrations))
+
+    def _places(self, demonstrations: Demonstrations) -> list[int | str]:
+        """What is known by the environment alone, as numbers."""
+        known = demonstrations.names or ()
+        names = list(separate(self.dimensions, known))
+        if self.env is None:
+            return list(names)
+        environment = factory(self.env, horizon=1).make()  # no episode is played
+        places: list[int | str] = []
+        for name in names:
+            own = name in known or name.isdecimal()
+            places += [name] if own else columns(name, demonstrations, environment)
+        return places
 
 
 @dataclass(frozen=True)
@@ -249,13 +267,15 @@ class Clip(Altered):
 
     states: int
     """States per clip."""
+    shortest: int | None = None
+    """Cut clips of unequal length: from so many states, 1 or more, to --states."""
     count: int = 20
     """Number of clips."""
     seed: int = 0
     """Seed of the draw."""
 
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
-        return altered.clips(demonstrations, self.states, self.count, self.seed)
+        return altered.clips(demonstrations, self.states, self.count, self.seed, self.shortest)
 
 
 @dataclass(frozen=True)

@@ -266,9 +266,16 @@ def shared_metadata(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def encode_metadata(metadata: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(dict(metadata), sort_keys=True, allow_nan=False)
+        return json.dumps(dict(metadata), sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata must be a dict that JSON can store: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """A single number of NumPy as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def decode_metadata(text: str) -> dict[str, Any]:
