@@ -53,6 +53,11 @@ def test_statements_are_checked():
         part.holding((0, 2))
     with pytest.raises(ValueError, match="have 2 numbers, but 3 dimensions are named"):
         plain.holding((0, 1, 2))
+    with pytest.raises(ValueError, match=r"'positions', but must be numbers; .*dimensions finds"):
+        plain.holding("positions")
+    contradicting = {"observed": [0, 1, 2]}
+    with pytest.raises(ValueError, match=r"observed: \[0, 1, 2\]\), but they have 4 numbers"):
+        Demonstrations.from_arrays([np.zeros((3, 4))], terminal=False, metadata=contradicting)
     with pytest.raises(ValueError, match="twice"):
         plain.holding((1, 1))
     for wrong in ([], [-1], ["x"], 3):

@@ -1,5 +1,7 @@
 """What commands are told of recordings."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,23 @@ def test_mistakes(arguments, message, tmp_path, capsys):
     before = sorted(tmp_path.iterdir())
     assert message in mistake(arguments, capsys)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_clips_of_one_row_are_converted(capsys):
+    Path("clips.csv").write_text("x,episode\n1,0\n2,0\n3,1\n")
+    told = ["clips.csv", "--terminal", "false"]
+    convert = ["demos", "convert", *told, "--out", "clips.npz"]
+    assert "only clips may have one (--clips" in mistake(convert, capsys)
+    main([*convert, "--clips"])
+    assert Demonstrations.load("clips.npz").lengths.tolist() == [1, 0]
+    main(["demos", "inspect", *told, "--clips"])
+    assert "transitions   min 0" in capsys.readouterr().out
+
+
+def test_a_table_is_altered_as_it_is_told():
+    Path("walk.csv").write_text("x,y\n1,0\n2,0\n3,1\n")
+    main(["demos", "thin", "walk.csv", "thin.npz", "--every", "2", "--terminal", "false"])
+    assert [each.states.tolist() for each in Demonstrations.load("thin.npz")] == [[[1, 0], [3, 1]]]
 
 
 def test_parts_are_selected_by_the_names_of_an_environment(tmp_path):

@@ -2,7 +2,7 @@
 
 import abc
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tyro
@@ -45,17 +45,15 @@ class Inspect(LayoutOptions):
     """With --env, in place of --every: frames per second, e.g. 25Hz."""
     observe: tuple[str, ...] = ()
     """With --env: dimensions of the state that the recordings hold, if the file does not say it."""
-    clips: bool = False
-    """With --env: the recordings are clips that begin anywhere, if the file does not say it."""
     results: Path = Path("results")
     """With --env: folder of measured results, as in a clone of the repository."""
 
     def run(self) -> None:
         if self.picture is not None:
             check_picture(self.picture)
-        told = self.every is not None or self.rate is not None or self.observe or self.clips
+        told = self.every is not None or self.rate is not None or self.observe
         if self.env is None and told:
-            raise ValueError("--every, --rate, --observe and --clips go with --env")
+            raise ValueError("--every, --rate and --observe go with --env")
         demonstrations = self.load(self.file)
         advice = [] if self.env is None else ["", *self._advice(self.env)]
         say("\n".join([describe(demonstrations), *advice]))
@@ -74,7 +72,6 @@ class Inspect(LayoutOptions):
             **self.layout(),
             every=every,
             observe=observe,
-            clips=self.clips,
             horizon=self.horizon,
             total_timesteps=1,
         )
@@ -132,13 +129,14 @@ class Convert(LayoutOptions):
                 f"{self.source} is a list of episodes, not a table with columns; leave --states "
                 "and --episode out, and give --terminal as true or false"
             )
-        return Demonstrations.from_episodes(
+        found = Demonstrations.from_episodes(
             self.source,
             horizon=self.horizon,
             terminal=terminal,
             actions=self.actions,
             large=self.large,
         )
+        return found.as_clips() if self.clips else found
 
 
 @dataclass(frozen=True)
@@ -197,10 +195,14 @@ class Altered(abc.ABC):
     """What `ilfo train --demos` takes; `ilfo demos convert` makes it of other files."""
     out: tyro.conf.Positional[Path]
     """Output file (.npz); must not exist."""
+    terminal: str | None = field(default=None, kw_only=True)
+    """How the recordings of a table or of .npy files ended: true, false, or the column that says
+    it."""
 
     def run(self) -> None:
         check_new(self.out)
-        demonstrations = self.alter(Demonstrations.load(self.source))
+        source = LayoutOptions(terminal=self.terminal).load(self.source)
+        demonstrations = self.alter(source)
         demonstrations.save(self.out)
         say(describe(demonstrations))
 

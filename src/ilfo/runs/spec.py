@@ -132,8 +132,6 @@ class RunSpec:
             loaded = loaded.recorded_every(self.every)
         if self.observe:
             loaded = loaded.holding(self.observe)
-        if self.clips:
-            loaded = loaded.as_clips()
         if self.expert_return is not None:
             loaded = loaded.with_expert_return(self.expert_return)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
@@ -145,6 +143,7 @@ class RunSpec:
             states=self.states or None,
             terminal=self.terminal,
             episode=self.episode,
+            clips=self.clips,
             actions=actions,
         )
         try:
