@@ -116,6 +116,12 @@ def test_wrong_options(options, message):
         factory(named)
 
 
+def test_numbers_of_numpy():
+    heavy = gym.make("ilfo/Hopper-v0", mass=np.float32(1.5), bins=np.int64(3))
+    assert heavy.unwrapped.body.mass == 1.5
+    assert heavy.action_space == gym.spaces.MultiDiscrete([3, 3, 3])
+
+
 def test_options_that_make_no_sense_for_a_task():
     with pytest.raises(ValueError, match="Swimmer has no option leg"):
         gym.make("ilfo/Swimmer-v0", leg=1.1)
