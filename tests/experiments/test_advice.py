@@ -161,6 +161,22 @@ def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "cannot be said here: it is read from measured results, and there is no folder" in told
     assert "no fault of your recordings" in told
+    assert "has them, too: 'reacher, as recorded'" in told
+    main(
+        [
+            "demos",
+            "inspect",
+            str(tmp_path / "old.npz"),
+            "--env",
+            "ilfo/Reacher-v0",
+            *nowhere,
+            "--every",
+            "2",
+        ]
+    )
+    other = capsys.readouterr().out
+    assert "has them, too: 'reacher, every 4th state'" in other
+    assert "BC-O, GAIfO and DACfO take neighbouring frames for one step" in other
     assert "rate          control rate, 50 Hz; taken for it, the file says nothing" in told
     assert "state         all of it" in told
 

@@ -176,9 +176,8 @@ def expectations(
     """What each method reached under such conditions, line by line; `elsewhere` is the environment
     in question where it is not that of the task."""
     for condition in conditions:
-        where = task if condition in ON[task] else "hopper"
+        where, title = place_of(task, condition)
         row = condition_row(where, condition, results)
-        title = f"{where}, {CONDITIONS[condition].label}"
         labels = [LABELS[method] for method in methods_of(where)]
         entries = dict(zip(labels, zip(row[1::2], row[2::2], strict=True), strict=True))
         other = elsewhere or (task if where != task else None)
@@ -200,6 +199,12 @@ def expectations(
             for label, (score, distance) in entries.items():
                 yield f"  {label:<22} {score}; {distance}"
         yield from (f"  {note}" for note in NOTES.get(condition, ()))
+
+
+def place_of(task: str, condition: str) -> tuple[str, str]:
+    """The task that was tried under a condition, and the title of its row."""
+    where = task if condition in ON[task] else "hopper"
+    return where, f"{where}, {CONDITIONS[condition].label}"
 
 
 NOTES = {
@@ -224,15 +229,18 @@ def advice(agent: Agent, results: Path) -> list[str]:
     facts = facts_of(agent)
     conditions = conditions_of(facts)
     lines = [f"in {agent.factory.name}", *kind_of(facts), *map(str, agent.findings), ""]
+    task = nearest_task(agent)
     if not results.is_dir():
+        rows = " and ".join(f"'{place_of(task, condition)[1]}'" for condition in conditions)
         return [
             *lines,
             f"what methods reach with such recordings cannot be said here: it is read from "
             f"measured results, and there is no folder {results}. This is no fault of your "
             "recordings. A clone of the repository has the results: run this command in it, or "
-            "name its folder by --results",
+            f"name its folder by --results. The table of the documentation has them, too: {rows}",
+            *(f"  {note}" for condition in conditions for note in NOTES.get(condition, ())),
         ]
     if len(conditions) > 1:
         lines.append("several things are special here; each row has one of them:")
     elsewhere = agent.factory.name if own_task(agent) is None else None
-    return lines + list(expectations(nearest_task(agent), conditions, results, elsewhere))
+    return lines + list(expectations(task, conditions, results, elsewhere))
