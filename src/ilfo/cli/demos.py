@@ -19,6 +19,7 @@ from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
 from ilfo.environments.observing import columns
+from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experts.actors import play_actor
 from ilfo.experts.record import with_metadata
 from ilfo.experts.sources import find_actor
@@ -192,7 +193,8 @@ class Altered(abc.ABC):
     """What the commands that make other recordings have in common."""
 
     source: tyro.conf.Positional[str]
-    """What `ilfo train --demos` takes; `ilfo demos convert` makes it of other files."""
+    """What `ilfo train --demos` takes, or a built-in task, for the recordings that belong to it;
+    `ilfo demos convert` reads other files."""
     out: tyro.conf.Positional[Path]
     """Output file (.npz); must not exist."""
     terminal: str | None = field(default=None, kw_only=True)
@@ -201,10 +203,14 @@ class Altered(abc.ABC):
 
     def run(self) -> None:
         check_new(self.out)
-        source = LayoutOptions(terminal=self.terminal).load(self.source)
-        demonstrations = self.alter(source)
+        demonstrations = self.alter(self._given())
         demonstrations.save(self.out)
         say(describe(demonstrations))
+
+    def _given(self) -> Demonstrations:
+        if self.source in TASKS and not Path(self.source).exists():
+            return find_task(self.source).load()
+        return LayoutOptions(terminal=self.terminal).load(self.source)
 
     @abc.abstractmethod
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:

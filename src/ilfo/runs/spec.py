@@ -29,7 +29,8 @@ LISTS = ("changes", "env_set", "observe", "states")
 """Fields of a spec that hold several values."""
 STATED = (
     "the demonstrations of a task are whole states at the control rate, from resets on; "
-    "use --every, --rate and --observe with --demos, and --clips as well"
+    "use --every, --rate and --observe with --demos, and --clips as well; `ilfo demos thin`, "
+    "`select` and `clip` make such recordings of a task's"
 )
 """Error where something else is said of them."""
 
