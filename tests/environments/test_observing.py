@@ -1,6 +1,7 @@
 """Time steps and parts of observations, as environments tell them."""
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from ilfo.data.altered import select
@@ -22,6 +23,15 @@ def hopper():
 def test_seconds_of_a_control_step(name, seconds):
     assert control_step(gym.make(name)) == pytest.approx(seconds)
     assert control_step(gym.make("MountainCar-v0")) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [(1, 1.0), (np.float32(0.5), 0.5), (True, None), (0, None), ("1", None)]
+)
+def test_an_environment_of_ones_own_says_it_as_any_number(said, seconds):
+    environment = Goal()
+    environment.dt = said
+    assert control_step(environment) == seconds
 
 
 def test_frames_in_control_steps(hopper):

@@ -1,5 +1,6 @@
 """What an environment says of its observations: the time between two, and what their parts are."""
 
+import numbers
 import re
 from collections.abc import Sequence
 
@@ -24,8 +25,8 @@ def control_step(environment: gym.Env) -> float | None:
     """
     for name in ("dt", "tau"):
         value = getattr(environment.unwrapped, name, None)
-        if isinstance(value, float) and value > 0:
-            return value
+        if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value) > 0:
+            return float(value)
     return None
 
 
