@@ -104,6 +104,8 @@ def test_levels_of_each_joint():
         ({"motors": -0.5}, "motors is -0.5"),
         ({"leg": "long"}, "leg is 'long'"),
         ({"gravity": float("nan")}, "gravity is nan"),
+        ({"reset_noise": "big"}, "reset_noise is 'big', but must be a number from 0 on"),
+        ({"reset_noise": -1.0}, "reset_noise is -1"),
         ({"bins": 1}, "bins is 1, but must be a whole number of levels, at least 2"),
         ({"mas": 1.3}, r"Hopper has no option mas; its options are: mass, motors, leg, gravity"),
     ],
