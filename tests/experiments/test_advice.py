@@ -1,5 +1,6 @@
 """What recordings are, and what to expect of methods."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,6 +110,14 @@ def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
     assert "MobILE                 0.90 [" in text
     assert "; 1.5" in text
     assert "GAIfO                  –; –" in text
+    assert "  – not tried yet" in text
+    assert "earlier settings" not in text
+    for file in tmp_path.rglob("*.json"):
+        record = json.loads(file.read_text())
+        record["settings"]["weight"] = 0.123
+        file.write_text(json.dumps(record))
+    text = "\n".join(expectations("hopper", ["every4"], tmp_path))
+    assert "  * measured with earlier settings" in text
     assert "another task" not in text
 
 

@@ -24,6 +24,7 @@ from ilfo.environments.factory import split_options
 from ilfo.environments.observing import control_step
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.conditions import IMPOSSIBLE, LABELS, MISSING, SWEEP, condition_row
+from ilfo.experiments.results import STALE
 from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name, methods_of
 
 NOISY = 0.1
@@ -198,6 +199,8 @@ def expectations(
             yield f"row '{title}' (greedy score, 1 is the expert; MMD / floor, 1 is its noise):"
             for label, (score, distance) in entries.items():
                 yield f"  {label:<22} {score}; {distance}"
+            scores = [score for score, _ in entries.values()]
+            yield from (f"  {sign} {meaning}" for sign, meaning in SIGNS if sign in "".join(scores))
         yield from (f"  {note}" for note in NOTES.get(condition, ()))
 
 
@@ -207,6 +210,8 @@ def place_of(task: str, condition: str) -> tuple[str, str]:
     return where, f"{where}, {CONDITIONS[condition].label}"
 
 
+SIGNS = ((MISSING, "not tried yet"), (STALE, "measured with earlier settings"))
+"""Signs in entries, and what they mean."""
 NOTES = {
     "recorded": (
         "the built-in tasks with such recordings, but other budgets: `ilfo bench table methods`",
