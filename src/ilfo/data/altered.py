@@ -162,6 +162,16 @@ def _check_seed(seed: int) -> None:
         raise ValueError(f"seed is {seed!r}, but must be a whole number from 0 on")
 
 
+def moving(demonstrations: Demonstrations) -> Demonstrations:
+    """Without the clips of one state."""
+    if demonstrations.lengths.min() > 0:
+        return demonstrations
+    kept = [trajectory for trajectory in demonstrations if len(trajectory.states) > 1]
+    if not kept:
+        raise ValueError("all recordings are clips of one state; a velocity needs two")
+    return _of(demonstrations, kept, {})
+
+
 def with_dimensions(
     demonstrations: Demonstrations,
     numbers: Sequence[int],
