@@ -45,6 +45,7 @@ def test_statements_are_checked():
     plain = Demonstrations.from_arrays([x.states for x in part], terminal=False)
     assert plain.observed is None
     assert plain.holding(PART).observed == PART
+    assert plain.holding(np.array(PART)).observed == PART
     assert part.holding(PART).observed == PART
     with pytest.raises(
         ValueError, match=r"hold the dimensions \[2, 0\] of the state, not \[0, 2\]"
@@ -52,6 +53,11 @@ def test_statements_are_checked():
         part.holding((0, 2))
     with pytest.raises(ValueError, match="have 2 numbers, but 3 dimensions are named"):
         plain.holding((0, 1, 2))
+    with pytest.raises(ValueError, match=r"'positions', but must be numbers; .*dimensions finds"):
+        plain.holding("positions")
+    contradicting = {"observed": [0, 1, 2]}
+    with pytest.raises(ValueError, match=r"observed: \[0, 1, 2\]\), but they have 4 numbers"):
+        Demonstrations.from_arrays([np.zeros((3, 4))], terminal=False, metadata=contradicting)
     with pytest.raises(ValueError, match="twice"):
         plain.holding((1, 1))
     for wrong in ([], [-1], ["x"], 3):
@@ -63,7 +69,7 @@ def test_statements_are_checked():
         small_agent(expert=plain.holding((0, 7)))
     with pytest.raises(ValueError, match="--observe"):
         small_agent(expert=plain)
-    with pytest.raises(ValueError, match="bco has to see the expert's states"):
+    with pytest.raises(ValueError, match=r"bco has to see .* only the dimensions \[2, 0\]"):
         small_baseline("bco", expert=part)
 
 

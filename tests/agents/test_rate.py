@@ -30,6 +30,7 @@ def test_recordings_are_at_the_control_rate_unless_they_say_otherwise():
     assert moving(8).every == 1
     assert thin(moving(8), 4).every == 4
     assert moving(8).recorded_every(2).every == 2
+    assert moving(8).recorded_every(np.int64(2)).metadata["states_every"] == 2
     assert thin(moving(8), 4).recorded_every(4).states_only().take(2).every == 4
     with pytest.raises(ValueError, match="say themselves that their states are 4"):
         thin(moving(8), 4).recorded_every(2)

@@ -96,7 +96,7 @@ def test_at_a_lower_rate_they_are_means_around_the_state() -> None:
 
 
 def single() -> Demonstrations:
-    states = [np.zeros((1, 2)), np.zeros((3, 2))]
+    states = [np.zeros((1, 2)), np.ones((1, 2))]
     metadata = {"observed": [0, 2], "clips": True}
     return Demonstrations.from_arrays(states, terminal=False, metadata=metadata)
 
@@ -111,10 +111,19 @@ def single() -> Demonstrations:
             lambda: Demonstrations.from_arrays([np.zeros((3, 2))], terminal=False).holding((0, 7)),
             "say which",
         ),
-        (single, "trajectory 0: it has a single state"),
+        (single, "all recordings are clips of one state"),
     ],
     ids=["whole", "velocities only", "unknown part", "beyond the state", "one state"],
 )
 def test_what_cannot_be_derived(recordings, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         with_velocities(recordings(), factory("CartPole-v1"))
+
+
+def test_clips_of_one_state_are_left_out():
+    states = [each.states for each in played("CartPole-v1")]
+    states[1] = states[1][:1]
+    whole = Demonstrations.from_arrays(states, terminal=False, metadata={"clips": True})
+    made = with_velocities(select(whole, (0, 2)), factory("CartPole-v1"))
+    assert made.lengths.tolist() == [len(states[0]) - 1, len(states[2]) - 1]
+    assert made.clips

@@ -65,7 +65,7 @@ def test_a_run(capsys):
     [
         ([], "give a run directory, or both --env and --demos"),
         (["runs/a", "--env", "CartPole-v1"], "not both"),
-        (["runs/a", "--every", "4", "--clips"], "--every, --clips: these are for --env with"),
+        (["runs/a", "--every", "4", "--clips"], "--clips, --every: these are for --env with"),
     ],
 )
 def test_what_is_missing_is_said(arguments, text, capsys):

@@ -1,10 +1,13 @@
 """What commands are told of recordings."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ilfo.cli import main
 from ilfo.cli import train as runs
+from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.tasks import find_task
 from ilfo.runs import machine
@@ -123,6 +126,43 @@ def test_mistakes(arguments, message, tmp_path, capsys):
     before = sorted(tmp_path.iterdir())
     assert message in mistake(arguments, capsys)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_clips_of_one_row_are_converted(capsys):
+    Path("clips.csv").write_text("x,episode\n1,0\n2,0\n3,1\n")
+    told = ["clips.csv", "--terminal", "false"]
+    convert = ["demos", "convert", *told, "--out", "clips.npz"]
+    assert "only clips may have one (--clips" in mistake(convert, capsys)
+    main([*convert, "--clips"])
+    assert Demonstrations.load("clips.npz").lengths.tolist() == [1, 0]
+    main(["demos", "inspect", *told, "--clips"])
+    assert "transitions   min 0" in capsys.readouterr().out
+
+
+def test_a_table_is_altered_as_it_is_told():
+    Path("walk.csv").write_text("x,y\n1,0\n2,0\n3,1\n")
+    main(["demos", "thin", "walk.csv", "thin.npz", "--every", "2", "--terminal", "false"])
+    assert [each.states.tolist() for each in Demonstrations.load("thin.npz")] == [[[1, 0], [3, 1]]]
+
+
+def test_the_recordings_of_a_task_are_altered(capsys):
+    main(["demos", "thin", "reacher", "thin.npz", "--every", "5"])
+    made = Demonstrations.load("thin.npz")
+    assert made.every == 5
+    assert_same(altered.thin(find_task("reacher").load(), 5), made, actions=False)
+    find_task("cartpole").load(1).save("reacher.npz")
+    Path("reacher.npz").rename("reacher")  # a file of that name is meant
+    main(["demos", "thin", "reacher", "other.npz", "--every", "5"])
+    assert Demonstrations.load("other.npz").dim == 4
+    train = ["train", "--task", "reacher", "--every", "5"]
+    assert "`ilfo demos thin`, `select` and `clip` make such recordings" in mistake(train, capsys)
+
+
+def test_parts_are_selected_by_the_names_of_an_environment(tmp_path):
+    find_task("hopper").load(1).save(tmp_path / "whole.npz")
+    select = ["demos", "select", str(tmp_path / "whole.npz"), str(tmp_path / "part.npz")]
+    main([*select, "--dimensions", "positions,0", "--env", "ilfo/Hopper-v0"])
+    assert Demonstrations.load(tmp_path / "part.npz").observed == (1, 2, 3, 4, 5, 0)
 
 
 def test_velocities_are_added_at_the_command_line(tmp_path, capsys):

@@ -32,6 +32,36 @@ def test_thinning_keeps_every_third_state_and_says_so():
     assert thinned.expert_return == 2.0
 
 
+def test_thinned_clips_may_have_one_state():
+    cut = altered.clips(recordings(), 5, 4)
+    assert [len(each.states) for each in altered.thin(cut, 4)] == [2, 2, 2, 2]
+    assert altered.thin(cut, 2).metadata == cut.metadata | {"clip_states": 3, "states_every": 2}
+    given = [each.states[-length:] for each, length in zip(recordings(), (1, 5), strict=True)]
+    uneven = Demonstrations.from_arrays(given, terminal=False, metadata={"clips": True})
+    assert altered.thin(uneven, 4).lengths.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="every=5 leaves one state of each clip"):
+        altered.thin(uneven, 5)
+
+
+def test_clips_of_unequal_length():
+    cut = altered.clips(recordings(), 4, 100, shortest=1)
+    assert set(cut.lengths.tolist()) == {0, 1, 2, 3}
+    assert cut.metadata["clip_shortest"] == 1
+    firsts = {int(each.states[0, 0]) for each in cut}
+    assert firsts == {*range(7), *range(100, 104)}
+    for wrong in (0, 5, 1.5):
+        with pytest.raises(ValueError, match=r"shortest is .* whole number from 1 to 4"):
+            altered.clips(recordings(), 4, 5, shortest=wrong)
+
+
+def test_numbers_of_numpy():
+    two = np.int64(2)
+    assert altered.thin(recordings(), two).every == 2
+    assert altered.select(recordings(), np.array([1])).observed == (1,)
+    assert altered.clips(recordings(), two, two).metadata["clip_states"] == 2
+    assert altered.noisy(recordings(), np.float32(0.5)).metadata["noise"] == 0.5
+
+
 def test_selected_dimensions_are_numbered_as_in_the_whole_state():
     once = altered.select(recordings(), [1, 0])
     assert next(iter(once)).states[3].tolist() == [-3, 3]
@@ -46,6 +76,8 @@ def test_dimensions_are_selected_by_their_names():
     chosen = altered.select(named, ["goal", "0"])
     assert chosen.metadata["observed"] == [1, 2, 0]
     assert chosen.names == ("goal.0", "goal.1", "x")
+    assert altered.select(named, ["goals,0", "goal"]).observed == (3, 0, 1, 2)
+    assert altered.select(named, "goal").observed == (1, 2)
     with pytest.raises(ValueError, match=r"no dimension 'y'; .* x, goal\.0, goal\.1, goals"):
         altered.select(named, ["y"])
     with pytest.raises(ValueError, match="these recordings name none"):
@@ -84,6 +116,12 @@ def test_clips_begin_anywhere_and_none_is_terminal():
         (lambda x: altered.select(x, []), "from 0 to 1"),
         (lambda x: altered.select(x, [1, 1]), "different numbers"),
         (lambda x: altered.noisy(x, 0.0), "above 0"),
+        (lambda x: altered.noisy(x, np.inf), "share is inf, but must be a number above 0"),
+        (lambda x: altered.noisy(x, "20%"), "share is '20%', but must be a number above 0"),
+        (lambda x: altered.noisy(x, 0.1, seed=-1), "seed is -1, but must be"),
+        (lambda x: altered.clips(x, 3, 5, seed=-1), "seed is -1, but must be"),
+        (lambda x: altered.clips(x, 3.0, 5), r"clips of 3\.0 states"),
+        (lambda x: altered.thin(x, 2.5), "^every is 2.5, but must be a whole number"),
         (lambda x: altered.clips(x, 1, 5), "at least two states"),
         (lambda x: altered.clips(x, 11, 5), "the longest has 10"),
     ],
@@ -99,7 +137,9 @@ def test_requests_that_cannot_be_met(change, words):
         (["thin", "--every", "2"], "states_every  2"),
         (["select", "--dimensions", "1"], r"observed      [1]"),
         (["noise", "--share", "0.1"], "noise         0.1"),
+        (["select", "--dimensions", "1,0"], r"observed      [1, 0]"),
         (["clip", "--states", "3", "--count", "4"], "clip_states   3"),
+        (["clip", "--states", "3", "--shortest", "1"], "clip_shortest 1"),
     ],
 )
 def test_from_the_command_line(arguments, entry, tmp_path, capsys):

@@ -43,6 +43,41 @@ def test_a_file_keeps_them(tmp_path):
     assert loaded.take(2).states_only().clips
 
 
+COLUMNS = {"x": np.arange(6.0), "y": np.zeros(6), "episode": [0, 0, 0, 1, 2, 2]}
+
+
+def test_a_table_may_hold_them(tmp_path):
+    rows = zip(*COLUMNS.values(), strict=True)
+    lines = [",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "clips.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"trajectory 1: .* only clips may have one \(--clips"):
+        Demonstrations.load(tmp_path / "clips.csv", terminal=False)
+    read = Demonstrations.load(tmp_path / "clips.csv", terminal=False, clips=True)
+    assert read.lengths.tolist() == [2, 0, 1]
+    assert read.clips
+    assert read.names == ("x", "y")
+    again = Demonstrations.from_table(COLUMNS, terminal=False, clips=True, metadata={"a": 1})
+    assert again.metadata == {"a": 1, "clips": True}
+    timed = {"x": np.arange(2.0), "time": [0.0, 7.0], "episode": [0, 1]}
+    assert Demonstrations.from_table(timed, terminal=False, clips=True).seconds is None
+    read.save(tmp_path / "clips.parquet")
+    assert Demonstrations.load(tmp_path / "clips.parquet").lengths.tolist() == [2, 0, 1]
+
+
+def test_arrays_and_folders_may_hold_them(tmp_path):
+    np.save(tmp_path / "single.npy", np.zeros((2, 1, 3)))
+    whole = {"lengths": [2, 0], "terminal": [False, False], "states": np.zeros((4, 2))}
+    np.savez(tmp_path / "plain.npz", **whole)
+    clips().save(tmp_path / "folder")
+    for name in ("single.npy", "plain.npz", "folder"):
+        options = {} if name == "plain.npz" else {"terminal": False}
+        with pytest.raises(ValueError, match="expected"):
+            list(Demonstrations.load(tmp_path / name, **options))
+        loaded = Demonstrations.load(tmp_path / name, clips=True, **options)
+        assert loaded.clips
+        assert min(len(each.states) for each in loaded) == 1
+
+
 def test_what_is_cut_or_said_is_a_clip(tmp_path):
     whole = Demonstrations.from_arrays([np.zeros((5, 2))], terminal=False)
     assert not whole.clips

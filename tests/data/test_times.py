@@ -26,7 +26,7 @@ def test_the_environment_makes_control_steps_of_seconds():
 def test_rates_that_are_no_multiple_or_contradict_are_refused():
     with pytest.raises(ValueError, match=r"at 33\.33 Hz, 1\.5 control steps of 0\.02 s"):
         small_agent(expert=stating(0.03))
-    with pytest.raises(ValueError, match="say themselves that their states are 2 control steps"):
+    with pytest.raises(ValueError, match=r"2 control steps apart .* 0\.06 s .* is 3 control steps"):
         small_agent(expert=stating(0.06, states_every=2))
     with pytest.raises(ValueError, match="does not say how long a control step takes"):
         small_agent("MountainCar-v0", expert=stating(0.06))
@@ -47,6 +47,8 @@ def test_a_column_of_times():
     with pytest.raises(ValueError, match=r"trajectory 1: time goes from 7 to 6\.96, expected"):
         table([0.0, 0.04, 0.08, 7.0, 6.96, 7.0])
     with pytest.raises(ValueError, match=r"trajectory 0: time is not even.* after step 1 \(0\.08"):
+        table([0.0, 0.04, 0.12, 7.0, 7.04, 7.08])
+    with pytest.raises(ValueError, match="call the column 'timestamp' and say the rate"):
         table([0.0, 0.04, 0.12, 7.0, 7.04, 7.08])
     with pytest.raises(ValueError, match="trajectory 0: column 'time' is empty or NaN at step 1"):
         table([0.0, np.nan, 0.12, 7.0, 7.04, 7.08])

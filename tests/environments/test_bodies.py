@@ -104,6 +104,8 @@ def test_levels_of_each_joint():
         ({"motors": -0.5}, "motors is -0.5"),
         ({"leg": "long"}, "leg is 'long'"),
         ({"gravity": float("nan")}, "gravity is nan"),
+        ({"reset_noise": "big"}, "reset_noise is 'big', but must be a number from 0 on"),
+        ({"reset_noise": -1.0}, "reset_noise is -1"),
         ({"bins": 1}, "bins is 1, but must be a whole number of levels, at least 2"),
         ({"mas": 1.3}, r"Hopper has no option mas; its options are: mass, motors, leg, gravity"),
     ],
@@ -114,6 +116,12 @@ def test_wrong_options(options, message):
     named = ",".join(["ilfo/Hopper-v0", *(f"{name}={value}" for name, value in options.items())])
     with pytest.raises(ValueError, match=message):
         factory(named)
+
+
+def test_numbers_of_numpy():
+    heavy = gym.make("ilfo/Hopper-v0", mass=np.float32(1.5), bins=np.int64(3))
+    assert heavy.unwrapped.body.mass == 1.5
+    assert heavy.action_space == gym.spaces.MultiDiscrete([3, 3, 3])
 
 
 def test_options_that_make_no_sense_for_a_task():

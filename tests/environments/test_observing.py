@@ -1,10 +1,13 @@
 """Time steps and parts of observations, as environments tell them."""
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
+from ilfo.data.altered import select
 from ilfo.environments.factory import factory
-from ilfo.environments.observing import control_step, dimensions, steps_per_frame
+from ilfo.environments.observing import columns, control_step, dimensions, steps_per_frame
+from ilfo.environments.tasks import find_task
 from tests.helpers.environments import Goal
 
 
@@ -20,6 +23,15 @@ def hopper():
 def test_seconds_of_a_control_step(name, seconds):
     assert control_step(gym.make(name)) == pytest.approx(seconds)
     assert control_step(gym.make("MountainCar-v0")) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [(1, 1.0), (np.float32(0.5), 0.5), (True, None), (0, None), ("1", None)]
+)
+def test_an_environment_of_ones_own_says_it_as_any_number(said, seconds):
+    environment = Goal()
+    environment.dt = said
+    assert control_step(environment) == seconds
 
 
 def test_frames_in_control_steps(hopper):
@@ -39,11 +51,23 @@ def test_frames_in_control_steps(hopper):
 def test_parts_by_name(hopper):
     assert dimensions(("positions",), hopper) == (0, 1, 2, 3, 4)
     assert dimensions(("qvel", "0"), hopper) == (5, 6, 7, 8, 9, 10, 0)
+    assert dimensions(("0,1,2,5",), hopper) == dimensions(("0, 1", "2,5"), hopper) == (0, 1, 2, 5)
     assert dimensions(("positions",), gym.make("ilfo/Hopper-v0")) == (1, 2, 3, 4, 5)
     with pytest.raises(ValueError, match=r"'speed'; .* positions, qpos, qvel"):
         dimensions(("speed",), hopper)
     with pytest.raises(ValueError, match="names no parts"):
         dimensions(("positions",), gym.make("CartPole-v1"))
+
+
+def test_columns_of_recordings_by_name():
+    environment, hopper = gym.make("ilfo/Hopper-v0"), find_task("hopper").load(1)
+    assert columns("positions", hopper, environment) == [1, 2, 3, 4, 5]
+    part = select(hopper, [3, 2, 1, 4, 5, 0])
+    assert columns("positions", part, environment) == [2, 1, 0, 3, 4]
+    with pytest.raises(ValueError, match=r"'qvel' stands for .* recordings hold \[3, 2, 1, 4"):
+        columns("qvel", part, environment)
+    with pytest.raises(ValueError, match="12 numbers, and observations of the environment 11"):
+        columns("positions", hopper, gym.make("Hopper-v5"))
 
 
 def test_the_papers_hopper_has_its_positions_where_it_says():

@@ -1,5 +1,6 @@
 """What recordings are, and what to expect of methods."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from ilfo.environments.tasks import find_task
 from ilfo.experiments.advice import (
     Facts,
     conditions_of,
+    differing,
     expectations,
     kind_of,
     nearest_task,
@@ -46,6 +48,8 @@ PLAIN = Facts(
         ({"observed": tuple(range(12))}, ["recorded"]),
         ({"clips": True, "episodes": 1.0}, ["clips"]),
         ({"episodes": 1.0, "noise": None}, ["one"]),
+        ({"differing": {"mass": 1.3}, "every": 4}, ["every4", "body"]),
+        ({"differing": {"bins": 5, "leg": 1.1}}, ["discrete", "body"]),
     ],
 )
 def test_rows_of_the_table(special, conditions):
@@ -63,6 +67,27 @@ def test_lines():
     assert "2 of 12 dimensions: 1, 2" in lines
     assert "noise         unknown" in lines
     assert "clips begin anywhere" in lines
+
+
+def test_other_bodies_and_actions_than_where_it_was_recorded():
+    assert differing("ilfo/Hopper-v0,mass=1.0", None) == {}
+    assert differing("ilfo/Hopper-v0,mass=1.3,reset_noise=0.1", None) == {"mass": 1.3}
+    assert differing("ilfo/Hopper-v0,bins=5", "ilfo/Hopper-v0") == {"bins": 5}
+    assert differing("ilfo/Reacher-v0,bins=5", None) == {}
+    assert differing("ilfo/Reacher-v0,bins=3", None) == {"bins": 3}
+    heavy = "ilfo/Hopper-v0,mass=1.3"
+    assert differing(heavy, heavy) == {}
+    assert differing("ilfo/Hopper-v0", heavy) == {"mass": 1.0}
+    assert differing(heavy, "Hopper-v5") == {"mass": 1.3}
+    assert differing("Hopper-v5,frame_skip=5", None) == {}
+    lines = "\n".join(kind_of(PLAIN._replace(differing={"mass": 1.3, "bins": 5})))
+    assert "learner       not as where it was recorded: mass 1.3, bins 5" in lines
+    assert "learner" not in "\n".join(kind_of(PLAIN))
+
+
+def test_one_is_no_plural():
+    lines = "\n".join(kind_of(PLAIN._replace(trajectories=1, episodes=1.0)))
+    assert "1 recording, worth 1 whole episode\n" in lines
 
 
 def test_resets_near_the_beginnings():
@@ -85,6 +110,14 @@ def test_expectations_are_rows_or_say_that_there_is_none(tmp_path):
     assert "MobILE                 0.90 [" in text
     assert "; 1.5" in text
     assert "GAIfO                  –; –" in text
+    assert "  – not tried yet" in text
+    assert "earlier settings" not in text
+    for file in tmp_path.rglob("*.json"):
+        record = json.loads(file.read_text())
+        record["settings"]["weight"] = 0.123
+        file.write_text(json.dumps(record))
+    text = "\n".join(expectations("hopper", ["every4"], tmp_path))
+    assert "  * measured with earlier settings" in text
     assert "another task" not in text
 
 
@@ -137,5 +170,50 @@ def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "cannot be said here: it is read from measured results, and there is no folder" in told
     assert "no fault of your recordings" in told
+    assert "has them, too: 'reacher, as recorded'" in told
+    main(
+        [
+            "demos",
+            "inspect",
+            str(tmp_path / "old.npz"),
+            "--env",
+            "ilfo/Reacher-v0",
+            *nowhere,
+            "--every",
+            "2",
+        ]
+    )
+    other = capsys.readouterr().out
+    assert "has them, too: 'reacher, every 4th state'" in other
+    assert "BC-O, GAIfO and DACfO take neighbouring frames for one step" in other
     assert "rate          control rate, 50 Hz; taken for it, the file says nothing" in told
     assert "state         all of it" in told
+
+
+def test_the_row_of_another_body_and_what_looks_wrong(tmp_path, capsys):
+    states = [trajectory.states[::-1] for trajectory in find_task("hopper").load(2)]
+    Demonstrations.from_arrays(states, terminal=False).save(tmp_path / "back.npz")
+    env = ["--env", "ilfo/Hopper-v0,mass=1.3", "--results", str(tmp_path)]
+    main(["demos", "inspect", str(tmp_path / "back.npz"), *env])
+    told = capsys.readouterr().out
+    assert "not as where it was recorded: mass 1.3\n" in told
+    assert "doubtful: the recordings look as if they ran backwards" in told
+    assert "row 'hopper, mass 1.3, motors 0.8' is empty" in told
+
+
+def test_bad_input_is_an_error_before_anything_else_is_said(tmp_path, capsys):
+    find_task("reacher").load(2).save(tmp_path / "a.npz")
+    env = ["--env", "ilfo/Reacher-v0"]
+    for wrong, message in {
+        ("--rate", "33Hz"): "1.52 control steps",
+        ("--every", "0"): "must be a whole number",
+        ("--observe", "0", "1"): "2 dimensions are named",
+    }.items():
+        with pytest.raises(SystemExit):
+            main(["demos", "inspect", str(tmp_path / "a.npz"), *env, *wrong])
+        printed = capsys.readouterr()
+        assert message in printed.err
+        assert printed.out == ""
+    with pytest.raises(SystemExit):
+        main(["demos", "inspect", str(tmp_path / "a.npz"), "--every", "0"])
+    assert "go with --env" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ilfo.agents.problem import Observed
 from ilfo.common.spaces import ActionSpace, BoxActions, DiscreteActions, MultiDiscreteActions
 from ilfo.data.demonstrations import Demonstrations, Trajectory
 
@@ -80,6 +81,12 @@ class Needs:
             raise ValueError(
                 f"{method} needs continuous actions (a Box), but this environment's are {actions}; "
                 "choose another method, such as mobile or gaifo"
+            )
+        if self.states and isinstance(feature_map, Observed):
+            raise ValueError(
+                f"{method} has to see the expert's states, but the demonstrations hold only the "
+                f"dimensions {list(feature_map.dimensions)} of them; choose mobile, gail, gaifo or "
+                "dacfo. If they are positions, `ilfo demos velocities` adds velocities"
             )
         if self.states and feature_map is not None:
             raise ValueError(

@@ -49,7 +49,16 @@ def in_control_steps(demonstrations: Demonstrations, factory: Factory) -> Demons
             "steps lead from one recorded state to the next: --every 1 for each, or "
             "demonstrations.recorded_every"
         )
-    return demonstrations if steps is None else demonstrations.recorded_every(steps)
+    if steps is None:
+        return demonstrations
+    if EVERY in demonstrations.metadata and demonstrations.every != steps:
+        raise ValueError(
+            f"demonstrated states are said to be {demonstrations.every} control steps apart "
+            f"({EVERY}, or --every), but also {demonstrations.seconds:g} s (states_seconds, or a "
+            f"column of times), which is {steps} control steps of {factory.name}; take back the "
+            "one that is wrong"
+        )
+    return demonstrations.recorded_every(steps)
 
 
 class Problem(eqx.Module):

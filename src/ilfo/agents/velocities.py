@@ -18,15 +18,16 @@ from ilfo.agents.kinematics import Motion, motions
 from ilfo.agents.problem import in_control_steps, state_problem
 from ilfo.agents.sight import look
 from ilfo.common.spaces import state_dim
-from ilfo.data.altered import with_dimensions
+from ilfo.data.altered import moving, with_dimensions
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory
 
 
 def with_velocities(demonstrations: Demonstrations, factory: Factory) -> Demonstrations:
     """The recordings with the velocities of the positions that they hold, as dimensions of the
-    state of that environment. Where nothing is missing then, they hold whole states."""
-    demonstrations = in_control_steps(demonstrations, factory)
+    state of that environment. Where nothing is missing then, they hold whole states. Clips of one
+    state, which show no velocity, are left out."""
+    demonstrations = in_control_steps(moving(demonstrations), factory)
     dim = state_dim(factory.observation_space)
     if demonstrations.observed is None and demonstrations.dim == dim:
         raise ValueError(
@@ -53,8 +54,6 @@ def with_velocities(demonstrations: Demonstrations, factory: Factory) -> Demonst
     every = demonstrations.every
 
     def derived(states: np.ndarray) -> np.ndarray:
-        if len(states) < 2:
-            raise ValueError("it has a single state, but a velocity needs two")
         columns = (states[:, held.index(motion.position)] for motion in found)
         return np.stack(
             [velocity(x, motion, every) for x, motion in zip(columns, found, strict=True)], axis=1

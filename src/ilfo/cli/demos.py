@@ -2,13 +2,14 @@
 
 import abc
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tyro
 
 from ilfo.cli.console import say
 from ilfo.cli.recordings import LayoutOptions, stated
+from ilfo.common.parsing import separate
 from ilfo.common.validation import require_at_least
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
@@ -17,6 +18,8 @@ from ilfo.data.files import check_place
 from ilfo.data.npz import PICKLES, check_new
 from ilfo.data.plot import check_picture, draw_demonstrations
 from ilfo.environments.factory import factory
+from ilfo.environments.observing import columns
+from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experts.actors import play_actor
 from ilfo.experts.record import with_metadata
 from ilfo.experts.sources import find_actor
@@ -43,20 +46,18 @@ class Inspect(LayoutOptions):
     """With --env, in place of --every: frames per second, e.g. 25Hz."""
     observe: tuple[str, ...] = ()
     """With --env: dimensions of the state that the recordings hold, if the file does not say it."""
-    clips: bool = False
-    """With --env: the recordings are clips that begin anywhere, if the file does not say it."""
     results: Path = Path("results")
     """With --env: folder of measured results, as in a clone of the repository."""
 
     def run(self) -> None:
         if self.picture is not None:
             check_picture(self.picture)
-        if self.env is None and (self.every or self.rate or self.observe or self.clips):
-            raise ValueError("--every, --rate, --observe and --clips go with --env")
+        told = self.every is not None or self.rate is not None or self.observe
+        if self.env is None and told:
+            raise ValueError("--every, --rate and --observe go with --env")
         demonstrations = self.load(self.file)
-        say(describe(demonstrations))
-        if self.env is not None:
-            say("\n" + "\n".join(self._advice(self.env)))
+        advice = [] if self.env is None else ["", *self._advice(self.env)]
+        say("\n".join([describe(demonstrations), *advice]))
         if self.picture is not None:
             draw_demonstrations(demonstrations, self.picture)
 
@@ -72,7 +73,6 @@ class Inspect(LayoutOptions):
             **self.layout(),
             every=every,
             observe=observe,
-            clips=self.clips,
             horizon=self.horizon,
             total_timesteps=1,
         )
@@ -130,13 +130,14 @@ class Convert(LayoutOptions):
                 f"{self.source} is a list of episodes, not a table with columns; leave --states "
                 "and --episode out, and give --terminal as true or false"
             )
-        return Demonstrations.from_episodes(
+        found = Demonstrations.from_episodes(
             self.source,
             horizon=self.horizon,
             terminal=terminal,
             actions=self.actions,
             large=self.large,
         )
+        return found.as_clips() if self.clips else found
 
 
 @dataclass(frozen=True)
@@ -192,15 +193,24 @@ class Altered(abc.ABC):
     """What the commands that make other recordings have in common."""
 
     source: tyro.conf.Positional[str]
-    """What `ilfo train --demos` takes; `ilfo demos convert` makes it of other files."""
+    """What `ilfo train --demos` takes, or a built-in task, for the recordings that belong to it;
+    `ilfo demos convert` reads other files."""
     out: tyro.conf.Positional[Path]
     """Output file (.npz); must not exist."""
+    terminal: str | None = field(default=None, kw_only=True)
+    """How the recordings of a table or of .npy files ended: true, false, or the column that says
+    it."""
 
     def run(self) -> None:
         check_new(self.out)
-        demonstrations = self.alter(Demonstrations.load(self.source))
+        demonstrations = self.alter(self._given())
         demonstrations.save(self.out)
         say(describe(demonstrations))
+
+    def _given(self) -> Demonstrations:
+        if self.source in TASKS and not Path(self.source).exists():
+            return find_task(self.source).load()
+        return LayoutOptions(terminal=self.terminal).load(self.source)
 
     @abc.abstractmethod
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
@@ -225,9 +235,25 @@ class Select(Altered):
     dimensions: tuple[str, ...]
     """Numbers of the dimensions, from 0 on, or names where the recordings have them, e.g. 0 1 or
     achieved_goal."""
+    env: str | None = None
+    """An environment whose names of dimensions may be given, too, e.g. `positions` (MuJoCo): an id,
+    package:Id, package:Class or file.py:Class."""
 
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
-        return altered.select(demonstrations, self.dimensions)
+        return altered.select(demonstrations, self._places(demonstrations))
+
+    def _places(self, demonstrations: Demonstrations) -> list[int | str]:
+        """What is known by the environment alone, as numbers."""
+        known = demonstrations.names or ()
+        names = list(separate(self.dimensions, known))
+        if self.env is None:
+            return list(names)
+        environment = factory(self.env, horizon=1).make()  # no episode is played
+        places: list[int | str] = []
+        for name in names:
+            own = name in known or name.isdecimal()
+            places += [name] if own else columns(name, demonstrations, environment)
+        return places
 
 
 @dataclass(frozen=True)
@@ -249,13 +275,15 @@ class Clip(Altered):
 
     states: int
     """States per clip."""
+    shortest: int | None = None
+    """Cut clips of unequal length: from so many states, 1 or more, to --states."""
     count: int = 20
     """Number of clips."""
     seed: int = 0
     """Seed of the draw."""
 
     def alter(self, demonstrations: Demonstrations) -> Demonstrations:
-        return altered.clips(demonstrations, self.states, self.count, self.seed)
+        return altered.clips(demonstrations, self.states, self.count, self.seed, self.shortest)
 
 
 @dataclass(frozen=True)

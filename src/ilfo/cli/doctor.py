@@ -37,8 +37,6 @@ class Doctor(LayoutOptions):
     observe: tuple[str, ...] = ()
     """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
     part of a Dict such as achieved_goal; by default what the file says, or all."""
-    clips: bool = False
-    """The recordings are clips: they begin anywhere, not at a reset."""
 
     picture: Path | None = None
     """Also plot recorded states over those of the environment to this file (.png)."""
@@ -83,7 +81,6 @@ class Doctor(LayoutOptions):
             **self.layout(),
             every=every,
             observe=observe,
-            clips=self.clips,
             horizon=self.horizon,
             total_timesteps=1,
         )

@@ -24,6 +24,9 @@ class LayoutOptions:
     episode: str | None = None
     """Column of a table that tells episodes apart; `episode` by default, and a table without it is
     one episode."""
+    clips: bool = False
+    """The recordings are clips: they begin anywhere, not at a reset. Then some may have a single
+    state."""
 
     def layout(self) -> dict[str, Any]:
         """As arguments of `RunSpec`."""
@@ -33,6 +36,7 @@ class LayoutOptions:
             "states": self.states,
             "terminal": words.get(lower, self.terminal),
             "episode": self.episode,
+            "clips": self.clips,
         }
 
     def load(self, place: str, *, actions: bool = False, large: bool = False) -> Demonstrations:

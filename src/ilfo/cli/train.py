@@ -61,8 +61,6 @@ class Train(LayoutOptions):
     observe: tuple[str, ...] = ()
     """Dimensions of the state that the recordings hold, e.g. 0 1 5, `positions` (MuJoCo) or a
     part of a Dict such as achieved_goal; by default what the file says, or all."""
-    clips: bool = False
-    """The recordings are clips: they begin anywhere, not at a reset."""
     expert_return: float | None = None
     """The expert's mean return, for scores; by default what the recordings say. Training does not
     use it."""
@@ -106,7 +104,6 @@ class Train(LayoutOptions):
             trajectories=self.trajectories,
             every=every,
             observe=observe,
-            clips=self.clips,
             expert_return=self.expert_return,
             horizon=self.horizon,
             seeds=self.seeds,

@@ -5,16 +5,21 @@ Each function returns new demonstrations without actions, whose metadata say wha
 them a user can try how robust a task is before recording it.
 """
 
+import math
+import numbers
+import operator
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ilfo.common.parsing import separate
 from ilfo.data.demonstrations import Demonstrations
-from ilfo.data.statements import CLIP_STATES, CLIPS, EVERY, NAMES, OBSERVED, SECONDS, valid_rate
+from ilfo.data.statements import CLIP_STATES, CLIPS, EVERY, NAMES, OBSERVED, SECONDS, is_count
 from ilfo.data.trajectory import Trajectory
 
-NOISE, DERIVED = "noise", "derived"
-"""Entries of the metadata: the share of noise, and dimensions of the state that were computed."""
+NOISE, DERIVED, SHORTEST = "noise", "derived", "clip_shortest"
+"""Entries of the metadata: the share of noise, dimensions of the state that were computed, and how
+few states a clip may have where clips are of unequal length."""
 
 
 def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
@@ -22,21 +27,32 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
 
     The end of a terminated episode may lie up to `every` - 1 steps after its last state.
     """
-    every = valid_rate(every)
+    if not is_count(every) or every < 1:
+        raise ValueError(f"every is {every!r}, but must be a whole number of steps, at least 1")
 
     def thinned(trajectory: Trajectory) -> Trajectory:
         states = trajectory.states[::every]
-        if len(states) < 2:
+        if len(states) < 2 and not demonstrations.clips:
             raise ValueError(
                 f"every={every} leaves one of its {len(trajectory.states)} states, but two are "
                 "needed; use a smaller number, or longer recordings"
             )
         return Trajectory(states, trajectory.terminal)
 
-    added: dict = {}
+    if demonstrations.lengths.max() < every:
+        raise ValueError(
+            f"every={every} leaves one state of each clip, so no step to learn from; use a smaller "
+            "number, or longer recordings"
+        )
+    metadata = demonstrations.metadata
+    added = {
+        entry: -(-metadata[entry] // every)
+        for entry in (CLIP_STATES, SHORTEST)
+        if is_count(metadata.get(entry))
+    }
     if demonstrations.seconds is not None:
         added[SECONDS] = demonstrations.seconds * every
-    if EVERY in demonstrations.metadata or not added:  # else the control step is not known here
+    if EVERY in metadata or SECONDS not in added:  # else the control step is not known here
         added[EVERY] = demonstrations.every * every
     return _changed(demonstrations, thinned, added)
 
@@ -44,7 +60,8 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
 def select(demonstrations: Demonstrations, dimensions: Sequence[int | str]) -> Demonstrations:
     """Some dimensions of the states, in the order given: by number, by name, or by the name of a
     part, such as `achieved_goal` for `achieved_goal.0` and `achieved_goal.1`."""
-    kept = [number for given in dimensions for number in _numbers(demonstrations.names, given)]
+    given = [dimensions] if isinstance(dimensions, str) else dimensions
+    kept = [number for each in given for number in _numbers(demonstrations.names, each)]
     wrong = [index for index in kept if not 0 <= index < demonstrations.dim]
     if not kept or wrong or len(set(kept)) < len(kept):
         raise ValueError(
@@ -63,13 +80,19 @@ def select(demonstrations: Demonstrations, dimensions: Sequence[int | str]) -> D
 
 
 def _numbers(names: Sequence[str] | None, given: int | str) -> list[int]:
+    if not isinstance(given, str):
+        return [operator.index(given)]
     known = list(names or ())
+    return [number for name in separate([given], known) for number in _named(known, name)]
+
+
+def _named(known: list[str], given: str) -> list[int]:
     found = [
         number for number, name in enumerate(known) if name == given or name.startswith(f"{given}.")
     ]
     if found:
         return found
-    if isinstance(given, int) or given.lstrip("-").isdecimal():
+    if given.lstrip("-").isdecimal():
         return [int(given)]
     raise ValueError(
         f"there is no dimension {given!r}; give numbers"
@@ -80,8 +103,9 @@ def _numbers(names: Sequence[str] | None, given: int | str) -> list[int]:
 def noisy(demonstrations: Demonstrations, share: float, seed: int = 0) -> Demonstrations:
     """Gaussian noise on every number, `share` times the standard deviation of its dimension over
     all demonstrated states."""
-    if not share > 0:
-        raise ValueError(f"share is {share}, but must be above 0")
+    if not isinstance(share, numbers.Real) or not 0 < share < math.inf:
+        raise ValueError(f"share is {share!r}, but must be a number above 0; 0.2 for 20 %")
+    _check_seed(seed)
     scale = share * np.concatenate([trajectory.states for trajectory in demonstrations]).std(0)
 
     def shaken(trajectory: Trajectory, generator: np.random.Generator) -> Trajectory:
@@ -94,16 +118,25 @@ def noisy(demonstrations: Demonstrations, share: float, seed: int = 0) -> Demons
     return _changed(demonstrations, lambda each: shaken(each, generator), added)
 
 
-def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0) -> Demonstrations:
+def clips(
+    demonstrations: Demonstrations,
+    states: int,
+    count: int,
+    seed: int = 0,
+    shortest: int | None = None,
+) -> Demonstrations:
     """`count` clips of `states` neighbouring states that begin anywhere, drawn uniformly from the
-    trajectories that are long enough.
+    trajectories that are long enough. With `shortest`, they have from that many to `states` states.
 
     No clip is terminal: how long its episode had lasted before is not in it.
     """
-    if states < 2 or count < 1:
+    if not (is_count(states) and is_count(count)) or states < 2 or count < 1:
         raise ValueError(
             f"clips of {states} states, {count} of them: expected at least two states and one clip"
         )
+    if shortest is not None and not (is_count(shortest) and 1 <= shortest <= states):
+        raise ValueError(f"shortest is {shortest!r}, but must be a whole number from 1 to {states}")
+    _check_seed(seed)
     long_enough = [each for each in demonstrations if len(each.states) >= states]
     if not long_enough:
         raise ValueError(
@@ -116,10 +149,27 @@ def clips(demonstrations: Demonstrations, states: int, count: int, seed: int = 0
     def clip(number: int) -> Trajectory:
         whole = long_enough[number]
         first = int(generator.integers(places[number]))
-        return Trajectory(whole.states[first : first + states], terminal=False)
+        length = states if shortest is None else int(generator.integers(shortest, states + 1))
+        return Trajectory(whole.states[first : first + length], terminal=False)
 
     made = [clip(number) for number in drawn]
-    return _of(demonstrations, made, {CLIPS: True, CLIP_STATES: states})
+    added = {CLIPS: True, CLIP_STATES: states}
+    return _of(demonstrations, made, added | ({} if shortest is None else {SHORTEST: shortest}))
+
+
+def _check_seed(seed: int) -> None:
+    if not is_count(seed) or seed < 0:
+        raise ValueError(f"seed is {seed!r}, but must be a whole number from 0 on")
+
+
+def moving(demonstrations: Demonstrations) -> Demonstrations:
+    """Without the clips of one state."""
+    if demonstrations.lengths.min() > 0:
+        return demonstrations
+    kept = [trajectory for trajectory in demonstrations if len(trajectory.states) > 1]
+    if not kept:
+        raise ValueError("all recordings are clips of one state; a velocity needs two")
+    return _of(demonstrations, kept, {})
 
 
 def with_dimensions(

@@ -66,8 +66,7 @@ class Demonstrations:
         """Control steps between two states: 1 at the control rate, 4 if every fourth was kept."""
         self.seconds = valid_seconds(self.metadata.get(SECONDS))
         """Seconds between two states; None if nothing says it."""
-        self.observed = valid_dimensions(self.metadata.get(OBSERVED))
-        """Numbers of the state's dimensions that a row holds; None for all of them."""
+        self._observed = valid_dimensions(self.metadata.get(OBSERVED))
         self.clips = are_clips(self.metadata)
         """Whether trajectories may begin anywhere, not at a reset."""
         self._names = valid_names(self.metadata.get(NAMES))
@@ -119,6 +118,7 @@ class Demonstrations:
         states: Sequence[str] | None = None,
         terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
         episode: str | None = None,
+        clips: bool = False,
         actions: bool = False,
         metadata: Mapping[str, Any] | None = None,
         large: bool = False,
@@ -131,12 +131,15 @@ class Demonstrations:
         another column, or says it of all episodes. The columns `step`, `reward` and `action...`
         are optional (`ilfo.data.table` describes them). The columns that `states` lists, by
         default all others, are the dimensions of the state. The default metadata is their names,
-        and what `save` wrote into a .parquet file. `large` is explained at `load`.
+        and what `save` wrote into a .parquet file. With `clips` episodes may begin anywhere, and
+        have a single row. `large` is explained at `load`.
         """
+        layout = Layout(states, terminal, episode, clips)
         trajectories, returns, stored = read_table(
-            table, states=states, terminal=terminal, episode=episode, actions=actions, large=large
+            table, **vars(layout), actions=actions, large=large
         )
-        return cls._in_memory(trajectories, returns, stored if metadata is None else metadata)
+        given = stored if metadata is None else dict(metadata) | ({CLIPS: True} if clips else {})
+        return cls._in_memory(trajectories, returns, given)
 
     @classmethod
     def from_minari(
@@ -225,6 +228,7 @@ class Demonstrations:
         states: Sequence[str] | None = None,
         terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
         episode: str | None = None,
+        clips: bool = False,
         actions: bool = False,
         large: bool = False,
     ) -> "Demonstrations":
@@ -240,13 +244,21 @@ class Demonstrations:
           `from_trajectories`.
         - `minari:ID` stands for a Minari dataset, as for `from_minari`.
 
+        With `clips` trajectories begin anywhere, not at a reset; then some may have a single state.
         Unless `actions` is true, the actions in a file are not decoded. A compressed file that
         unpacks to more than 100 times its size and 64 MiB is refused, unless `large` is true.
         """
         open_, lengths, returns, metadata = files.read(
-            path, Layout(states, terminal, episode), actions=actions, large=large
+            path, Layout(states, terminal, episode, clips), actions=actions, large=large
         )
-        return cls(open_, lengths=lengths, returns=returns, metadata=metadata)
+        made = cls(open_, lengths=lengths, returns=returns, metadata=metadata)
+        try:
+            made._check_rows()
+        except DemonstrationError:
+            raise
+        except ValueError as error:
+            raise DemonstrationError(f"{path}: {error}") from error
+        return made
 
     @classmethod
     def _in_memory(
@@ -256,7 +268,14 @@ class Demonstrations:
         metadata: Mapping[str, Any] | None,
     ) -> "Demonstrations":
         open_, lengths, *_ = in_memory(trajectories, returns, metadata)
-        return cls(open_, lengths=lengths, returns=returns, metadata=metadata)
+        made = cls(open_, lengths=lengths, returns=returns, metadata=metadata)
+        made._check_rows()
+        return made
+
+    def _check_rows(self) -> None:
+        """Raise ValueError if the metadata contradict the number of dimensions; a stream without
+        such statements is not read."""
+        _ = self.names, self.observed
 
     def __iter__(self) -> Iterator[Trajectory]:
         return self._open()
@@ -299,6 +318,16 @@ class Demonstrations:
     def has_actions(self) -> bool:
         """Whether the first trajectory has actions; reads that trajectory of a stream."""
         return next(iter(self)).actions is not None
+
+    @property
+    def observed(self) -> tuple[int, ...] | None:
+        """Numbers of the state's dimensions that a row holds; None for all of them."""
+        if self._observed is not None and len(self._observed) != self.dim:
+            raise ValueError(
+                f"the metadata say that states hold {len(self._observed)} dimensions of the whole "
+                f"state ({OBSERVED}: {list(self._observed)}), but they have {self.dim} numbers"
+            )
+        return self._observed
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -358,6 +387,11 @@ class Demonstrations:
     def holding(self, dimensions: Sequence[int]) -> "Demonstrations":
         """The same, with the statement that rows hold these dimensions of the state."""
         stated = tuple(dimensions)
+        if any(isinstance(dimension, str) for dimension in stated):
+            raise ValueError(
+                f"dimensions are {dimensions!r}, but must be numbers; "
+                "ilfo.environments.observing.dimensions finds those of names"
+            )
         if self.observed not in (None, stated):
             raise ValueError(
                 f"the demonstrations say themselves that they hold the dimensions "

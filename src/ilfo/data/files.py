@@ -24,7 +24,7 @@ from ilfo.data.npz import (
     shared_metadata,
     write,
 )
-from ilfo.data.statements import NAMES
+from ilfo.data.statements import CLIPS, NAMES, are_clips
 from ilfo.data.table import SUFFIXES, read_table
 from ilfo.data.table_writing import write_csv, write_parquet
 from ilfo.data.trajectory import Trajectory, checked, frozen, lengths_of
@@ -48,6 +48,8 @@ class Layout:
     it."""
     episode: str | None = None
     """Column of a table that tells episodes apart; None for `episode`, or if it is one episode."""
+    clips: bool = False
+    """Whether trajectories begin anywhere, not at a reset; then some may have a single state."""
 
     def check_unused(self, place: Place, *but: str) -> None:
         """Raise an error if something is said that `place` says itself, apart from `but`."""
@@ -58,6 +60,12 @@ class Layout:
                     f"{name} is given as {value!r}, but {place} is no table, so it cannot be "
                     f"said of it; leave {name} out"
                 )
+
+    def stating(self, contents: "Contents") -> "Contents":
+        """The same, with the statement that they are clips, if so."""
+        if not self.clips:
+            return contents
+        return contents._replace(metadata={**(contents.metadata or {}), CLIPS: True})
 
 
 class Contents(NamedTuple):
@@ -87,18 +95,20 @@ def read(place: Place, layout: Layout, *, actions: bool, large: bool = False) ->
     name = minari_id(place)
     if name is not None:
         layout.check_unused(place)
-        return in_memory(*read_minari(name, actions=actions, large=large))
+        return layout.stating(in_memory(*read_minari(name, actions=actions, large=large)))
     path = Path(place)
     if is_saved_by_imitation(path):
         layout.check_unused(path)
-        return in_memory(*read_saved(path, actions=actions, large=large), None)
+        found = in_memory(*read_saved(path, actions=actions, large=large), None)
+        return layout.stating(found)
     kind = _kind(path)
     if kind in SUFFIXES:
         return _read_tables(path, layout, actions=actions, large=large)
     if kind == ".npy":
-        return _read_npy(path, layout, actions=actions)
+        return layout.stating(_read_npy(path, layout, actions=actions))
     layout.check_unused(path)
-    return _read_npz(path, actions=actions, large=large)
+    found = _read_npz(path, clips=layout.clips, actions=actions, large=large)
+    return layout.stating(found)
 
 
 def minari_id(place: Place) -> str | None:
@@ -121,8 +131,8 @@ def _kind(path: Path) -> str:
     return kinds.pop()
 
 
-def _read_npz(path: Path, *, actions: bool, large: bool) -> Contents:
-    shards = open_shards(path, actions=actions, large=large)
+def _read_npz(path: Path, *, clips: bool, actions: bool, large: bool) -> Contents:
+    shards = open_shards(path, clips=clips, actions=actions, large=large)
     returns = joined_returns([shard.returns for shard in shards])
     metadata = shared_metadata([shard.metadata for shard in shards])
     if not path.is_dir():
@@ -139,8 +149,8 @@ def _read_npy(path: Path, layout: Layout, *, actions: bool) -> Contents:
     lengths = lengths_in(files)
     terminal = endings(path, layout.terminal, len(lengths))
     if not path.is_dir():
-        return in_memory(read_arrays(files, terminal), None, None)
-    return Contents(lambda: read_arrays(files, terminal), lengths, None, None)
+        return in_memory(read_arrays(files, terminal, layout.clips), None, None)
+    return Contents(lambda: read_arrays(files, terminal, layout.clips), lengths, None, None)
 
 
 def _read_tables(path: Path, layout: Layout, *, actions: bool, large: bool) -> Contents:
@@ -151,7 +161,9 @@ def _read_tables(path: Path, layout: Layout, *, actions: bool, large: bool) -> C
     trajectories, returns, metadata = zip(*parts, strict=True)
     whole = [trajectory for part in trajectories for trajectory in part]
     try:
-        return in_memory(checked(whole), joined_returns(returns), shared_metadata(metadata))
+        shared = shared_metadata(metadata)
+        raw = checked(whole, clips=are_clips(shared))
+        return in_memory(raw, joined_returns(returns), shared)
     except ValueError as error:
         raise DemonstrationError(f"{path}: {error}") from error
 

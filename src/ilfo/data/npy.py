@@ -80,13 +80,15 @@ def endings(path: Path, terminal: Any, count: int) -> np.ndarray:
         raise DemonstrationError(f"{path}: {error}") from error
 
 
-def read_arrays(files: Sequence[ArrayFile], terminal: np.ndarray) -> Iterator[Trajectory]:
+def read_arrays(
+    files: Sequence[ArrayFile], terminal: np.ndarray, clips: bool = False
+) -> Iterator[Trajectory]:
     """The trajectories of all files, one file in memory at a time."""
     flags, dim = iter(terminal), None
     for file in files:
         raw = (Trajectory(states, flag) for states, flag in zip(file.read(), flags, strict=False))
         try:
-            for trajectory in checked(raw, dim):
+            for trajectory in checked(raw, dim, clips=clips):
                 dim = trajectory.states.shape[1]
                 yield trajectory
         except ValueError as error:

@@ -107,8 +107,11 @@ class Shard:
     metadata: dict[str, Any]
 
     @classmethod
-    def open(cls, path: Path, *, actions: bool, large: bool = False) -> "Shard":
-        """`large` allows that the file unpacks to far more than its size."""
+    def open(
+        cls, path: Path, *, clips: bool = False, actions: bool, large: bool = False
+    ) -> "Shard":
+        """`clips` says that trajectories are clips; `large` allows that the file unpacks to far
+        more than its size."""
         if not large:
             _check_unpacked(path)
         small = ("lengths", "terminal", "returns", "metadata", "format")
@@ -118,6 +121,7 @@ class Shard:
             metadata = decode_metadata(str(arrays.get("metadata", "{}")))
             encode_metadata(metadata)  # json.loads accepts NaN, json.dumps is strict here
             check_statements(metadata)
+            metadata |= {CLIPS: True} if clips else {}
             lengths = _valid_lengths(arrays["lengths"], 0 if are_clips(metadata) else 1)
             terminal = terminal_flags(arrays["terminal"], len(lengths))
             returns = valid_returns(arrays.get("returns"), len(lengths))
@@ -186,11 +190,13 @@ def require_file(path: Path) -> None:
         )
 
 
-def open_shards(path: Path, *, actions: bool, large: bool = False) -> list[Shard]:
+def open_shards(
+    path: Path, *, clips: bool = False, actions: bool, large: bool = False
+) -> list[Shard]:
     """The shards of a directory in alphabetical order, or the single file `path`."""
     paths = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     try:
-        return [Shard.open(shard, actions=actions, large=large) for shard in paths]
+        return [Shard.open(shard, clips=clips, actions=actions, large=large) for shard in paths]
     except DemonstrationError:
         if actions:
             _check_all_have_actions(paths, large)
@@ -266,9 +272,16 @@ def shared_metadata(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def encode_metadata(metadata: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(dict(metadata), sort_keys=True, allow_nan=False)
+        return json.dumps(dict(metadata), sort_keys=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata must be a dict that JSON can store: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """A single number of NumPy as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def decode_metadata(text: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 from ilfo.data.columns import EPISODE
 
 STEP, TIME, TERMINAL, ACTION, REWARD = "step", "time", "terminal", "action", "reward"
-TIMES = (TIME, "timestamp")
+STAMP = "timestamp"
+TIMES = (TIME, STAMP)
 """Names, in any case, of a column that says when a state was recorded; `time` is in seconds."""
 _NO_STATES = frozenset(
     [

@@ -2,6 +2,7 @@
 hold, what its dimensions are called, whether they are clips, and returns to compare with."""
 
 import math
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,7 +49,7 @@ def valid_return(name: str, value: Any) -> float | None:
 
 def valid_rate(every: Any) -> int:
     """The number of control steps, or ValueError."""
-    if not _is_count(every) or every < 1:
+    if not is_count(every) or every < 1:
         raise ValueError(
             f"{EVERY} is {every!r}, but must be a whole number of control steps, at least 1"
         )
@@ -76,7 +77,7 @@ def valid_dimensions(observed: Any) -> tuple[int, ...] | None:
     if observed is None:
         return None
     numbers = tuple(observed) if isinstance(observed, list | tuple) else ()
-    if not numbers or not all(_is_count(n) and n >= 0 for n in numbers):
+    if not numbers or not all(is_count(n) and n >= 0 for n in numbers):
         raise ValueError(
             f"{OBSERVED} is {observed!r}, but must be a list of dimensions' numbers, from 0 on"
         )
@@ -97,5 +98,6 @@ def valid_names(names: Any) -> tuple[str, ...] | None:
     return found
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def is_count(value: Any) -> bool:
+    """Whether it is an integer, Python's or NumPy's."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

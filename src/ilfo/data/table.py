@@ -36,8 +36,8 @@ from ilfo.data.npz import (
     naming_memory,
     require_file,
 )
-from ilfo.data.roles import ACTION, LISTED, TIME, roles_of
-from ilfo.data.statements import NAMES, OBSERVED, SECONDS, check_statements
+from ilfo.data.roles import ACTION, LISTED, STAMP, TIME, roles_of
+from ilfo.data.statements import CLIPS, NAMES, OBSERVED, SECONDS, are_clips, check_statements
 from ilfo.data.trajectory import Trajectory, checked, terminal_flags, valid_returns
 from ilfo.data.unpacking import UnpackedSizeError
 
@@ -57,15 +57,18 @@ def read_table(
     states: Sequence[str] | None = None,
     terminal: bool | str | Sequence[bool] | np.ndarray | None = None,
     episode: str | None = None,
+    clips: bool = False,
     actions: bool = False,
     large: bool = False,
 ) -> Recorded:
     """The trajectories, their returns and the metadata; only the needed columns are decoded.
 
     `states` lists the columns of the state. `terminal` says how episodes ended, or which column
-    says it. `episode` is the column that tells episodes apart.
+    says it. `episode` is the column that tells episodes apart. `clips` says that episodes may begin
+    anywhere, and have a single row.
     """
     options: dict[str, Any] = {"states": states, "terminal": terminal, "episode": episode}
+    options["clips"] = clips
     if isinstance(table, Mapping):
         return _read(MemoryColumns(table), **options, actions=actions)
     path = Path(table)
@@ -88,7 +91,7 @@ def _naming(path: Path) -> Iterator[None]:
         raise DemonstrationError(f"{path}: {brief(error)}") from error
 
 
-def _read(source, *, states, terminal, episode, actions) -> Recorded:
+def _read(source, *, states, terminal, episode, clips, actions) -> Recorded:
     roles = roles_of(
         list(source.names), states=states, terminal=terminal, episode=episode, actions=actions
     )
@@ -116,7 +119,8 @@ def _read(source, *, states, terminal, episode, actions) -> Recorded:
         taken = _actions(columns, roles.actions, episodes)
     raw = map(Trajectory, [block[rows] for rows in episodes], flags, taken)
     metadata = _metadata(decode_metadata(source.metadata), roles.states, states is not None)
-    trajectories = list(checked(raw))
+    metadata |= {CLIPS: True} if clips else {}
+    trajectories = list(checked(raw, clips=are_clips(metadata)))
     if roles.time is not None and roles.time.lower() == TIME:
         metadata |= _interval(roles.time, columns[roles.time], episodes)
     return trajectories, valid_returns(returns, len(episodes)), metadata
@@ -177,8 +181,10 @@ def _check_steps(name: str, column: Column, episodes: list[slice]) -> None:
 
 
 def _interval(name: str, column: Column, episodes: list[slice]) -> dict[str, float]:
-    """The seconds between two rows, as an entry of the metadata."""
+    """The seconds between two rows, as an entry of the metadata; none if no episode has two."""
     steps = [np.diff(column[rows].values.astype(np.float64)) for rows in episodes]
+    if not sum(map(len, steps)):
+        return {}
     usual = float(np.median(np.concatenate(steps)))
     for index, differences in enumerate(steps):
         uneven = np.abs(differences - usual) > NEARLY * usual
@@ -187,7 +193,7 @@ def _interval(name: str, column: Column, episodes: list[slice]) -> dict[str, flo
             raise ValueError(
                 f"trajectory {index}: {name} is not even, as elsewhere {usual:g} s, after step "
                 f"{step} ({differences[step]:g} s); split an episode where rows are missing, or "
-                "resample"
+                f"resample; if only the clock is uneven, call the column {STAMP!r} and say the rate"
             )
     return {SECONDS: usual}
 

@@ -68,7 +68,7 @@ def _valid_states(states: np.ndarray, clips: bool) -> np.ndarray:
         raise ValueError(f"states have dtype {states.dtype}, expected real numbers")
     if len(states) < (1 if clips else 2) or states.shape[1] < 1:
         least = "one state or more" if clips else "two states or more"
-        hint = "; only clips may have one (metadata: clips)" if len(states) == 1 else ""
+        hint = "; only clips may have one (--clips, or metadata: clips)" if len(states) == 1 else ""
         raise ValueError(f"states have shape {states.shape}, expected {least}, S >= 1{hint}")
     with np.errstate(over="ignore"):  # overflow is reported below
         single = states.astype(np.float32, copy=states.flags.writeable)

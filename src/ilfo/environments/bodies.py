@@ -5,6 +5,7 @@ the body before MuJoCo compiles it, so that inertias and constraints follow.
 """
 
 import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
@@ -30,7 +31,7 @@ class Body:
     def __post_init__(self):
         for field in fields(self):
             value = getattr(self, field.name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
             if not number or not (0 < value < math.inf):
                 raise ValueError(
                     f"{field.name} is {value!r}, but must be a number above 0; 1 is the usual body"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import gymnasium as gym
 import numpy as np
 
+from ilfo.data.statements import is_count
+
 
 class Discretise(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
     """Replaces a bounded Box of actions by the points of an evenly spaced grid over it.
@@ -68,15 +70,15 @@ class Levels(gym.ActionWrapper, gym.utils.RecordConstructorArgs):
         box = env.action_space
         if not isinstance(box, gym.spaces.Box) or not box.is_bounded():
             raise ValueError(f"action space is {box}, but only a bounded Box can have levels")
-        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
+        if not is_count(bins) or bins < 2:
             raise ValueError(f"bins is {bins!r}, but must be a whole number of levels, at least 2")
-        self.levels = np.linspace(box.low, box.high, bins, dtype=box.dtype)
+        self.levels = np.linspace(box.low, box.high, int(bins), dtype=box.dtype)
         """Of each dimension, (bins, ...)."""
-        self.action_space = gym.spaces.MultiDiscrete(np.full(box.shape, bins))
+        self.action_space = gym.spaces.MultiDiscrete(np.full(box.shape, int(bins)))
 
     def action(self, action: np.ndarray) -> np.ndarray:
         """The Box action of a vector of levels."""
-        numbers = np.asarray(action)
-        if not self.action_space.contains(numbers):
+        chosen = np.asarray(action)
+        if not self.action_space.contains(chosen):
             raise ValueError(f"the action is {action!r}, but must be one of {self.action_space}")
-        return np.take_along_axis(self.levels, numbers[None], 0)[0]
+        return np.take_along_axis(self.levels, chosen[None], 0)[0]

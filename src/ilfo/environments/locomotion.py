@@ -6,6 +6,7 @@ the duration of a step. All take options of other bodies (`ilfo.environments.bod
 """
 
 import abc
+import numbers
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +44,8 @@ class Runner(Bodied, MujocoEnv):
     ):
         self.body = Body(mass=mass, motors=motors, leg=leg, gravity=gravity)
         self.reset_noise = reset_noise
+        if not isinstance(reset_noise, numbers.Real) or not 0 <= float(reset_noise) < np.inf:
+            raise ValueError(f"reset_noise is {reset_noise!r}, but must be a number from 0 on")
         camera = {"trackbodyid": 2, "distance": 3.0, "elevation": -20.0}
         super().__init__(
             self.model_file,

@@ -1,11 +1,14 @@
 """What an environment says of its observations: the time between two, and what their parts are."""
 
+import numbers
 import re
 from collections.abc import Sequence
 
 import gymnasium as gym
 
 from ilfo.common import flattening
+from ilfo.common.parsing import separate
+from ilfo.common.spaces import state_dim
 from ilfo.data.demonstrations import Demonstrations
 from ilfo.environments.factory import Factory, flattened_space
 
@@ -22,8 +25,8 @@ def control_step(environment: gym.Env) -> float | None:
     """
     for name in ("dt", "tau"):
         value = getattr(environment.unwrapped, name, None)
-        if isinstance(value, float) and value > 0:
-            return value
+        if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value) > 0:
+            return float(value)
     return None
 
 
@@ -60,11 +63,13 @@ def _whole(steps: float, seconds: float, rate: str) -> int:
 
 
 def dimensions(names: Sequence[str], environment: gym.Env) -> tuple[int, ...]:
-    """Numbers of the dimensions that are given by number or by the name of a part."""
+    """Numbers of the dimensions that are given by number or by the name of a part, one by one or
+    with commas between."""
     flat = flattened_space(environment)
     parts = _parts(environment) if flat is None else _named(flat)
     own, seen = environment.unwrapped.observation_space, environment.observation_space
     known = flat is not None or own.shape == seen.shape
+    names = list(separate(names, parts))
     if not known and not all(name.isdecimal() for name in names):
         raise ValueError(
             "a wrapper changes the observations of this environment, so their parts are unknown; "
@@ -84,6 +89,24 @@ def dimensions(names: Sequence[str], environment: gym.Env) -> tuple[int, ...]:
                 + (f", or {', '.join(listed)}" if listed else "; this environment names no parts")
             )
     return tuple(found)
+
+
+def columns(name: str, demonstrations: Demonstrations, environment: gym.Env) -> list[int]:
+    """Places in the rows of recordings of a part of that environment's observation."""
+    dim, places = state_dim(environment.observation_space), dimensions([name], environment)
+    held = list(demonstrations.observed or range(demonstrations.dim))
+    if demonstrations.observed is None and len(held) != dim:
+        raise ValueError(
+            f"{name!r} cannot be found: rows of the recordings have {len(held)} numbers, and "
+            f"observations of the environment {dim}; give numbers"
+        )
+    missing = [place for place in places if place not in held]
+    if missing:
+        raise ValueError(
+            f"{name!r} stands for the dimensions {list(places)} of the state, but the recordings "
+            f"hold {held}"
+        )
+    return [held.index(place) for place in places]
 
 
 def _named(space: gym.Space) -> dict[str, list[int]]:

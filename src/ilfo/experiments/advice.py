@@ -1,13 +1,16 @@
 """What kind of recordings these are, and what to expect of which method.
 
-The facts are measured: rate, parts of the state, noise, episodes, where they begin. The expectation
-is a row of the sweep `conditions`, the one whose recordings are most like these. Where that row is
+The facts are measured: rate, parts of the state, noise, episodes, where they begin, and whether the
+learner has another body or other actions than the expert. The expectation is a row of the sweep
+`conditions`, the one whose recordings are most like these. Where that row is
 of another task, or has not been measured, the advice says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +19,12 @@ from ilfo.agents.sight import Sight
 from ilfo.common.spaces import BoxActions
 from ilfo.data.signal import effective_episodes, noise_share
 from ilfo.data.statements import EVERY
+from ilfo.environments.bodies import Body
+from ilfo.environments.factory import split_options
 from ilfo.environments.observing import control_step
-from ilfo.environments.tasks import find_task
+from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.conditions import IMPOSSIBLE, LABELS, MISSING, SWEEP, condition_row
+from ilfo.experiments.results import STALE
 from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name, methods_of
 
 NOISY = 0.1
@@ -29,6 +35,8 @@ FEW = 1.5
 """Up to so many effective episodes, they are like one demonstration."""
 REACH = 0.95
 """Resets are near each other within this quantile of their own nearest distances."""
+LEVELS = "bins"
+"""The option of an environment that says how many levels each joint has."""
 
 
 class Facts(NamedTuple):
@@ -46,6 +54,8 @@ class Facts(NamedTuple):
     episodes: float
     clips: bool
     coverage: float
+    differing: Mapping[str, Any] = MappingProxyType({})
+    """Options by which the learner's environment differs from the expert's."""
 
 
 def facts_of(agent: Agent) -> Facts:
@@ -66,7 +76,21 @@ def facts_of(agent: Agent) -> Facts:
         effective_episodes(demonstrations, demonstrations.every, horizon, clips),
         clips,
         reset_coverage(agent.sight, np.stack(agent.survey.recordings.firsts)),
+        differing(agent.factory.name, demonstrations.metadata.get("environment")),
     )
+
+
+def differing(learner: str, expert: Any) -> dict[str, Any]:
+    """Options of one of the package's environments that are not as where it was recorded; as usual,
+    if the recordings do not name that environment."""
+    name, own = split_options(learner)
+    if name not in {task.environment for task in TASKS.values()}:
+        return {}
+    usual = asdict(Body()) | {LEVELS: 5 if name == find_task("reacher").environment else None}
+    same = isinstance(expert, str) and expert.partition(",")[0] == name
+    before = usual | (split_options(str(expert))[1] if same else {})
+    now = usual | own
+    return {option: now[option] for option in usual if now[option] != before[option]}
 
 
 def reset_coverage(sight: Sight, firsts: np.ndarray) -> float:
@@ -97,12 +121,16 @@ def kind_of(facts: Facts) -> Iterator[str]:
     else:
         bound = " at most" if facts.every > 1 else " about"
         yield f"noise        {bound} {facts.noise:.1%} of the spread, in the smoothest dimension"
-    clips = "clips" if facts.clips else "recordings"
-    yield f"episodes      {facts.trajectories} {clips}, worth {facts.episodes:.3g} whole episodes"
+    what = ("clip" if facts.clips else "recording") + ("" if facts.trajectories == 1 else "s")
+    worth = f"{facts.episodes:.3g} whole episode" + ("" if facts.episodes == 1 else "s")
+    yield f"episodes      {facts.trajectories} {what}, worth {worth}"
     if facts.clips:
         yield "beginnings    clips begin anywhere; resets are not compared"
     else:
         yield f"beginnings    near {facts.coverage:.0%} of the environment's resets"
+    if facts.differing:
+        given = ", ".join(f"{option} {value}" for option, value in facts.differing.items())
+        yield f"learner       not as where it was recorded: {given}"
 
 
 def conditions_of(facts: Facts) -> list[str]:
@@ -118,6 +146,10 @@ def conditions_of(facts: Facts) -> list[str]:
         found.append("clips")
     elif facts.episodes <= FEW:
         found.append("one")
+    if LEVELS in facts.differing:
+        found.append("discrete")
+    if any(option in asdict(Body()) for option in facts.differing):
+        found.append("body")
     return found or ["recorded"]
 
 
@@ -145,9 +177,8 @@ def expectations(
     """What each method reached under such conditions, line by line; `elsewhere` is the environment
     in question where it is not that of the task."""
     for condition in conditions:
-        where = task if condition in ON[task] else "hopper"
+        where, title = place_of(task, condition)
         row = condition_row(where, condition, results)
-        title = f"{where}, {CONDITIONS[condition].label}"
         labels = [LABELS[method] for method in methods_of(where)]
         entries = dict(zip(labels, zip(row[1::2], row[2::2], strict=True), strict=True))
         other = elsewhere or (task if where != task else None)
@@ -168,9 +199,19 @@ def expectations(
             yield f"row '{title}' (greedy score, 1 is the expert; MMD / floor, 1 is its noise):"
             for label, (score, distance) in entries.items():
                 yield f"  {label:<22} {score}; {distance}"
+            scores = [score for score, _ in entries.values()]
+            yield from (f"  {sign} {meaning}" for sign, meaning in SIGNS if sign in "".join(scores))
         yield from (f"  {note}" for note in NOTES.get(condition, ()))
 
 
+def place_of(task: str, condition: str) -> tuple[str, str]:
+    """The task that was tried under a condition, and the title of its row."""
+    where = task if condition in ON[task] else "hopper"
+    return where, f"{where}, {CONDITIONS[condition].label}"
+
+
+SIGNS = ((MISSING, "not tried yet"), (STALE, "measured with earlier settings"))
+"""Signs in entries, and what they mean."""
 NOTES = {
     "recorded": (
         "the built-in tasks with such recordings, but other budgets: `ilfo bench table methods`",
@@ -182,25 +223,29 @@ NOTES = {
         "BC-O, GAIfO and DACfO take neighbouring frames for one step; MobILE counts control steps",
     ),
     "positions": ("BC-O cannot learn from a part of the state",),
+    "body": ("this body may not reach the expert's return; MMD / floor says how near it comes",),
     "one": ("the noise floor is unknown: a distance cannot be told from the expert's own",),
 }
 """What follows from how the methods work, measured or not."""
 
 
 def advice(agent: Agent, results: Path) -> list[str]:
-    """Facts and expectations as lines of text."""
+    """Facts, what looks wrong, and expectations as lines of text."""
     facts = facts_of(agent)
     conditions = conditions_of(facts)
-    lines = [f"in {agent.factory.name}", *kind_of(facts), ""]
+    lines = [f"in {agent.factory.name}", *kind_of(facts), *map(str, agent.findings), ""]
+    task = nearest_task(agent)
     if not results.is_dir():
+        rows = " and ".join(f"'{place_of(task, condition)[1]}'" for condition in conditions)
         return [
             *lines,
             f"what methods reach with such recordings cannot be said here: it is read from "
             f"measured results, and there is no folder {results}. This is no fault of your "
             "recordings. A clone of the repository has the results: run this command in it, or "
-            "name its folder by --results",
+            f"name its folder by --results. The table of the documentation has them, too: {rows}",
+            *(f"  {note}" for condition in conditions for note in NOTES.get(condition, ())),
         ]
     if len(conditions) > 1:
         lines.append("several things are special here; each row has one of them:")
     elsewhere = agent.factory.name if own_task(agent) is None else None
-    return lines + list(expectations(nearest_task(agent), conditions, results, elsewhere))
+    return lines + list(expectations(task, conditions, results, elsewhere))

@@ -29,7 +29,8 @@ LISTS = ("changes", "env_set", "observe", "states")
 """Fields of a spec that hold several values."""
 STATED = (
     "the demonstrations of a task are whole states at the control rate, from resets on; "
-    "use --every, --rate and --observe with --demos, and --clips as well"
+    "use --every, --rate and --observe with --demos, and --clips as well; `ilfo demos thin`, "
+    "`select` and `clip` make such recordings of a task's"
 )
 """Error where something else is said of them."""
 
@@ -132,8 +133,6 @@ class RunSpec:
             loaded = loaded.recorded_every(self.every)
         if self.observe:
             loaded = loaded.holding(self.observe)
-        if self.clips:
-            loaded = loaded.as_clips()
         if self.expert_return is not None:
             loaded = loaded.with_expert_return(self.expert_return)
         return loaded if self.trajectories is None else loaded.take(self.trajectories)
@@ -145,6 +144,7 @@ class RunSpec:
             states=self.states or None,
             terminal=self.terminal,
             episode=self.episode,
+            clips=self.clips,
             actions=actions,
         )
         try:
