@@ -259,21 +259,7 @@ def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
         yield Finding(
             False, f"{short} of {count} recordings have one step or none; is `episode` right?"
         )
-    early = int(((lengths < horizon) & ~terminal).sum())
-    if early and not clips and terminal.any():
-        yield Finding(
-            False,
-            f"{early} of {count} recordings end before the horizon ({horizon}) without being "
-            "terminal, others are terminal; if these ended by themselves, too, mark them so",
-        )
-    elif early == count and not clips and len(set(lengths)) > 1:
-        yield Finding(
-            False,
-            f"all recordings end before the horizon ({horizon}), after {lengths.min()} to "
-            f"{lengths.max()} steps, and none is terminal; if episodes ended by themselves (it "
-            "fell, it reached the goal), say so: terminal=True, a column `terminal`, or "
-            "--terminal; if they were cut, --clips says that they may begin anywhere",
-        )
+    yield from _early(lengths, terminal, horizon, clips)
     if recordings.copies:
         yield Finding(
             False,
@@ -285,6 +271,38 @@ def _lengths(recordings, horizon: int, clips: bool) -> Iterator[Finding]:
             False,
             "there is one recording: how much the expert's episodes differ, the noise floor, "
             "cannot be known",
+        )
+
+
+def _early(
+    lengths: np.ndarray, terminal: np.ndarray, horizon: int, clips: bool
+) -> Iterator[Finding]:
+    """Recordings that end before the horizon without being terminal."""
+    early, count = int(((lengths < horizon) & ~terminal).sum()), len(lengths)
+    if clips or not early:
+        return
+    ended = (
+        "if episodes ended by themselves (it fell, it reached the goal), say so: terminal=True, a "
+        "column `terminal`, or --terminal; if they were cut, --clips says that they may begin "
+        "anywhere"
+    )
+    if terminal.any():
+        yield Finding(
+            False,
+            f"{early} of {count} recordings end before the horizon ({horizon}) without being "
+            "terminal, others are terminal; if these ended by themselves, too, mark them so",
+        )
+    elif early < count:
+        yield Finding(
+            False,
+            f"{early} of {count} recordings end before the horizon ({horizon}), and none is "
+            f"terminal; {ended}",
+        )
+    elif len(set(lengths)) > 1:
+        yield Finding(
+            False,
+            f"all recordings end before the horizon ({horizon}), after {lengths.min()} to "
+            f"{lengths.max()} steps, and none is terminal; {ended}",
         )
 
 
