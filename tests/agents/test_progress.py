@@ -219,6 +219,10 @@ def test_a_distance_is_shown_beside_the_untrained_one() -> None:
     assert "MMD to expert 0.5 (untrained 0.9)  floor 0.02" in second
 
 
+def test_the_floor_of_one_recording_is_unknown() -> None:
+    assert "MMD to expert 0.5  floor unknown" in show(LOG | {"mmd_floor": 0.0})
+
+
 def test_findings_are_shown_once() -> None:
     file = io.StringIO()
     progress = Progress(Console(file=file))

@@ -248,6 +248,15 @@ def test_how_policies_were_chosen_is_said_in_words(method):
     assert caption.endswith("policies chosen by their distance to the recordings")
 
 
+def test_the_floor_of_one_recording_is_unknown():
+    summary = json.loads((RECORDED / "mobile" / "summary.json").read_text())
+    first, *others = summary["seeds"]
+    for floor, shown in ((0.018, "0.018"), (0.0, "unknown"), (None, "-")):
+        table = result_table(summary | {"seeds": [first | {"mmd_floor": floor}, *others]})
+        assert table.columns[-1] == "its floor"
+        assert table.sections[0][0][-1] == shown
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -152,6 +152,8 @@ class Progress(Callback):
         values = {
             key: f"{label} {_short(_mean(log, key))}" for key, label in shown.items() if key in log
         }
+        if "mmd_floor" in values and _mean(log, "mmd_floor") == 0:  # of one recording
+            values["mmd_floor"] = f"{shown['mmd_floor']} unknown"
         if "mmd" in values and self._untrained is not None:
             values["mmd"] += f" (untrained {_short(self._untrained)})"
         if (log.get("iteration") or np.inf) <= self._exploring:

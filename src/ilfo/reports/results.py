@@ -39,11 +39,7 @@ def result_table(summary: Mapping[str, Any]) -> ResultTable:
             _number(seed["stochastic_return"], 1),
             _number(seed["stochastic_score"]),
             str(seed["chosen_at" if online else "chosen_iteration"]),
-            *(
-                (_distance(seed.get("chosen_mmd")), _distance(seed.get("mmd_floor")))
-                if online
-                else ()
-            ),
+            *((_distance(seed.get("chosen_mmd")), _floor(seed.get("mmd_floor"))) if online else ()),
         )
         for seed in summary["seeds"]
     ]
@@ -84,6 +80,11 @@ def _number(value: float | None, digits: int = 2) -> str:
 def _distance(value: float | None) -> str:
     """Two digits that count: a floor may be far below a hundredth."""
     return "-" if value is None else f"{value:.2g}"
+
+
+def _floor(value: float | None) -> str:
+    """One recording does not show how the expert's episodes differ, which is logged as 0."""
+    return "unknown" if value == 0 else _distance(value)
 
 
 def _alternatives(summary: Mapping[str, Any]) -> dict[str, tuple[float | None, float | None]]:

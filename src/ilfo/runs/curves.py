@@ -45,7 +45,8 @@ def draw_curves(
     if online:
         _band(right, rows, over, "mmd", "real rollouts")
         _band(right, rows, over, "imagined_mmd", "in the model")
-        _band(right, rows, over, "mmd_floor", "noise floor: the expert against itself")
+        if any(row.get("mmd_floor") for row in rows):  # 0 for one recording, which shows none
+            _band(right, rows, over, "mmd_floor", "noise floor: the expert against itself")
         right.set(ylabel="MMD to the demonstrations", ylim=(0, None))
     else:
         _band(right, rows, over, "loss", "trained on")
