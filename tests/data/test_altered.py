@@ -6,6 +6,7 @@ import pytest
 from ilfo.cli import main
 from ilfo.data import altered
 from ilfo.data.demonstrations import Demonstrations
+from ilfo.data.statements import CLIPS
 
 
 def recordings(lengths=(10, 7), terminal=(True, False)):
@@ -41,6 +42,20 @@ def test_thinned_clips_may_have_one_state():
     assert altered.thin(uneven, 4).lengths.tolist() == [0, 1]
     with pytest.raises(ValueError, match="every=5 leaves one state of each clip"):
         altered.thin(uneven, 5)
+
+
+def test_thinning_whole_recordings_does_not_speak_of_clips():
+    whole = Demonstrations.from_arrays([np.arange(10.0)[:, None]], terminal=False)
+    with pytest.raises(ValueError, match="leaves one of its 10 states"):
+        altered.thin(whole, 12)
+    single = Demonstrations.from_arrays([np.ones((1, 1))], terminal=False, metadata={CLIPS: True})
+    assert altered.thin(single, 1).lengths.tolist() == [0]
+
+
+def test_the_shortest_clip_is_said_of_the_clips_that_were_cut_last():
+    cut = altered.clips(recordings(), 6, 5, shortest=4)
+    assert "clip_shortest" in cut.metadata
+    assert "clip_shortest" not in altered.clips(cut, 3, 5).metadata
 
 
 def test_clips_of_unequal_length():

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from ilfo.cli import main
 from ilfo.data.demonstrations import DemonstrationError, Demonstrations
 from ilfo.data.safe_pickle import PickleError, read_pickle
+from ilfo.data.statements import CLIPS
 
 HORIZON = 5
 
@@ -52,6 +53,19 @@ def test_done_at_the_horizon_is_a_time_limit(tmp_path):
     demos = Demonstrations.from_episodes(saved(tmp_path / "e.pkl", episodes), horizon=HORIZON)
     assert [trajectory.terminal for trajectory in demos] == [True, False, False]
     assert all(trajectory.actions is None for trajectory in demos)
+
+
+def test_clips_may_have_a_single_state(tmp_path):
+    path = saved(tmp_path / "e.pkl", [{"episode": np.ones((n, 3))} for n in (4, 1)])
+    for more in ({"clips": True}, {"metadata": {CLIPS: True}}):
+        found = Demonstrations.from_episodes(path, horizon=HORIZON, terminal=False, **more)
+        assert found.clips
+        assert found.lengths.tolist() == [3, 0]
+    with pytest.raises(DemonstrationError, match="only clips may have one"):
+        Demonstrations.from_episodes(path, horizon=HORIZON, terminal=False)
+    convert = ["demos", "convert", str(path), "--horizon", str(HORIZON), "--terminal", "false"]
+    main([*convert, "--clips", "--out", str(tmp_path / "e.npz")])
+    assert Demonstrations.load(tmp_path / "e.npz").clips
 
 
 def test_torch_files_of_both_kinds(tmp_path):

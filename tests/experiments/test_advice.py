@@ -50,6 +50,7 @@ PLAIN = Facts(
         ({"episodes": 1.0, "noise": None}, ["one"]),
         ({"differing": {"mass": 1.3}, "every": 4}, ["every4", "body"]),
         ({"differing": {"bins": 5, "leg": 1.1}}, ["discrete", "body"]),
+        ({"differing": {"bins": None}}, ["recorded"]),  # recorded with levels, learned without
     ],
 )
 def test_rows_of_the_table(special, conditions):
@@ -82,6 +83,9 @@ def test_other_bodies_and_actions_than_where_it_was_recorded():
     assert differing("Hopper-v5,frame_skip=5", None) == {}
     lines = "\n".join(kind_of(PLAIN._replace(differing={"mass": 1.3, "bins": 5})))
     assert "learner       not as where it was recorded: mass 1.3, bins 5" in lines
+    assert "recorded: bins continuous" in "\n".join(
+        kind_of(PLAIN._replace(differing={"bins": None}))
+    )
     assert "learner" not in "\n".join(kind_of(PLAIN))
 
 

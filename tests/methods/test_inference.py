@@ -219,7 +219,8 @@ def test_members_of_the_inverse_model_infer_together():
 
 def test_a_pull_draws_states_with_their_actions_and_weights():
     steps = demonstrated(MOVES)
-    pull = Inferred(steps.after, steps.before[:, 0]).draw(steps, key=jax.random.key(0))
+    pull = Inferred(steps.after, steps.before[:, 0], 0.2).draw(steps, key=jax.random.key(0))
+    assert pull.scatter == 0.2
     assert np.allclose(pull.actions - pull.states, _moves_of(pull.states, steps))
     assert np.array_equal(pull.weight, pull.states[:, 0])
 
@@ -235,14 +236,16 @@ def test_few_demonstrated_steps_do_not_show_how_little_noise_there_is():
     spec = Inference(noise_prior=2)
     assert spec.scatter(policy, steps) == pytest.approx(np.exp(-1.0) * 2 / len(MOVES))
     assert Inference(noise_prior=0).scatter(policy, steps) == 0
+    assert Inference(noise_prior=10**6).scatter(policy, steps) == pytest.approx(np.exp(-1.0))
 
 
-def test_the_untrained_policy_has_the_variance_of_the_prior():
-    spec = MLPPolicy(initial_log_std=-9.0, log_std_min=-1.0)
+@pytest.mark.parametrize("fields", [{"initial_log_std": -9.0}, {"state_noise": True}])
+def test_the_untrained_policy_has_the_variance_of_the_prior(fields):
+    spec = MLPPolicy(log_std_min=-1.0, **fields)
     box = BoxActions((-1.0,), (1.0,), (1,))
     first = spec.init(2, box, Normaliser.identity(2), key=jax.random.key(0))
     said = first.distribution(jnp.zeros(2))
-    assert np.allclose(jnp.exp(2 * said.log_std), spec.initial_variance)
+    assert np.allclose(jnp.exp(2 * said.log_std), spec.initial_variance, rtol=0.05)
 
 
 def _moves_of(states, steps):
@@ -264,6 +267,10 @@ class Logs(Callback):
 
     def on_iteration(self, agent, log):
         self.logs.append(dict(log))
+
+
+PULL = 3 / Inference().few
+"""Largest strength of the pull with the three demonstrations."""
 
 
 @pytest.fixture(scope="module")
@@ -289,6 +296,30 @@ def test_the_untrained_policy_acts_first_and_then_both_share_the_streams(learned
     assert bits(untrained) == bits(agent.state.inference.explorer) != bits(own)
 
 
+def test_few_demonstrations_pull_less_in_training(learned):
+    np.testing.assert_allclose(learned[1][0]["pull"], PULL)  # nothing speaks against the clone yet
+
+
+def test_the_prior_is_that_of_clone_and_pull(learned, monkeypatch):
+    agent, _ = learned
+    settings, seen, fit = agent.settings.for_problem(agent.problem), [], Inference.fit
+
+    def recorded(self, state, buffer, steps, scatter, *, key):
+        seen.append(scatter)
+        return fit(self, state, buffer, steps, scatter, key=key)
+
+    monkeypatch.setattr(Inference, "fit", recorded)
+    state, expert = one_seed(agent.state, 0), one_seed(agent._expert, 0)
+    real = {"mmd": jnp.ones(()), "clone_mmd": jnp.ones(())}
+    key = jax.random.key(0)
+    _, inferred, _ = eqx.filter_eval_shape(
+        lambda: module.infer(settings, agent.problem, state, expert, real, key=key)
+    )
+    prior = settings.inference.scatter(settings.policy, expert.steps)
+    assert prior > 0
+    assert seen == [prior] == [inferred.scatter]
+
+
 def test_exploring_ends_with_its_environment_steps(learned):
     agent, _ = learned
     acting = [bool(exploring(agent.settings, agent.problem, number)) for number in range(3)]
@@ -306,9 +337,10 @@ def test_the_clone_starts_where_the_world_does_not_call_it_worse(learned):
     _, logs = learned
     assert np.all(logs[0]["clone_starts"] == 1)
     for log in logs[1:]:
-        nearer = (log["clone_mmd"] <= log["mmd"]) & (log["pull"] >= 0.1)
+        belief = log["pull"] / PULL
+        nearer = (log["clone_mmd"] <= log["mmd"]) & (belief >= 0.1)
         assert np.all(log["clone_starts"][nearer] == 1)
-        assert not np.any(log["clone_starts"][log["pull"] < 0.1])
+        assert not np.any(log["clone_starts"][belief < 0.1])
     assert np.isfinite([log["mmd_floor"] for log in logs[1:]]).all()
 
 

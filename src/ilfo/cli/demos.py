@@ -130,14 +130,14 @@ class Convert(LayoutOptions):
                 f"{self.source} is a list of episodes, not a table with columns; leave --states "
                 "and --episode out, and give --terminal as true or false"
             )
-        found = Demonstrations.from_episodes(
+        return Demonstrations.from_episodes(
             self.source,
             horizon=self.horizon,
             terminal=terminal,
             actions=self.actions,
+            clips=self.clips,
             large=self.large,
         )
-        return found.as_clips() if self.clips else found
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def thin(demonstrations: Demonstrations, every: int) -> Demonstrations:
             )
         return Trajectory(states, trajectory.terminal)
 
-    if demonstrations.lengths.max() < every:
+    if demonstrations.clips and every > 1 and demonstrations.lengths.max() < every:
         raise ValueError(
             f"every={every} leaves one state of each clip, so no step to learn from; use a smaller "
             "number, or longer recordings"
@@ -154,7 +154,8 @@ def clips(
 
     made = [clip(number) for number in drawn]
     added = {CLIPS: True, CLIP_STATES: states}
-    return _of(demonstrations, made, added | ({} if shortest is None else {SHORTEST: shortest}))
+    added |= {} if shortest is None else {SHORTEST: shortest}
+    return _of(demonstrations, made, added, without=(SHORTEST,))
 
 
 def _check_seed(seed: int) -> None:

@@ -134,7 +134,7 @@ class Demonstrations:
         and what `save` wrote into a .parquet file. With `clips` episodes may begin anywhere, and
         have a single row. `large` is explained at `load`.
         """
-        layout = Layout(states, terminal, episode, clips)
+        layout = Layout(states, terminal, episode, clips or are_clips(metadata or {}))
         trajectories, returns, stored = read_table(
             table, **vars(layout), actions=actions, large=large
         )
@@ -182,6 +182,7 @@ class Demonstrations:
         horizon: int,
         terminal: bool | None = None,
         actions: bool = False,
+        clips: bool = False,
         metadata: Mapping[str, Any] | None = None,
         large: bool = False,
     ) -> "Demonstrations":
@@ -190,13 +191,20 @@ class Demonstrations:
         The file is parsed without unpickling it, so no code in it runs; `ilfo.data.episodes`
         describes its layout. An episode that is done before `horizon` steps counts as terminated,
         one that is done at the horizon as truncated. If the file has no dones, `terminal` says
-        whether the episodes shorter than the horizon are terminated. `large` is explained at
-        `load`.
+        whether the episodes shorter than the horizon are terminated. With `clips` episodes may
+        begin anywhere, and have a single state. `large` is explained at `load`.
         """
+        clips = clips or are_clips(metadata or {})
         trajectories, returns = read_episodes(
-            Path(path), horizon=horizon, terminal=terminal, actions=actions, large=large
+            Path(path),
+            horizon=horizon,
+            terminal=terminal,
+            actions=actions,
+            clips=clips,
+            large=large,
         )
-        return cls._in_memory(trajectories, returns, metadata)
+        stated = {CLIPS: True} if clips else {}
+        return cls._in_memory(trajectories, returns, {**(metadata or {}), **stated} or None)
 
     @classmethod
     def stream(

@@ -30,7 +30,13 @@ _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 
 
 def read_episodes(
-    path: Path, *, horizon: int, terminal: bool | None, actions: bool, large: bool = False
+    path: Path,
+    *,
+    horizon: int,
+    terminal: bool | None,
+    actions: bool,
+    clips: bool = False,
+    large: bool = False,
 ) -> tuple[list[Trajectory], np.ndarray | None]:
     """The trajectories, and their returns if every episode has an "ep_rew"."""
     if horizon < 1:
@@ -41,7 +47,8 @@ def read_episodes(
             isinstance(episode, dict) and "episode" in episode for episode in episodes
         ):
             raise ValueError('expected a list of dicts with an entry "episode"')
-        trajectories = list(checked(_trajectories(episodes, horizon, terminal, actions)))
+        raw = _trajectories(episodes, horizon, terminal, actions)
+        trajectories = list(checked(raw, clips=clips))
         recorded = [episode.get("ep_rew") for episode in episodes]
         returns = None if any(total is None for total in recorded) else _numbers(recorded)
         return trajectories, valid_returns(returns, len(episodes))

@@ -129,7 +129,8 @@ def kind_of(facts: Facts) -> Iterator[str]:
     else:
         yield f"beginnings    near {facts.coverage:.0%} of the environment's resets"
     if facts.differing:
-        given = ", ".join(f"{option} {value}" for option, value in facts.differing.items())
+        shown = lambda value: "continuous" if value is None else value
+        given = ", ".join(f"{option} {shown(value)}" for option, value in facts.differing.items())
         yield f"learner       not as where it was recorded: {given}"
 
 
@@ -146,7 +147,7 @@ def conditions_of(facts: Facts) -> list[str]:
         found.append("clips")
     elif facts.episodes <= FEW:
         found.append("one")
-    if LEVELS in facts.differing:
+    if facts.differing.get(LEVELS) is not None:
         found.append("discrete")
     if any(option in asdict(Body()) for option in facts.differing):
         found.append("body")

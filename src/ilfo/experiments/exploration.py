@@ -88,6 +88,8 @@ def exploration_rows(
 def outcome(sweep: str, cells: Sequence[Cell], results: Path, pairs: Mapping[str, str]) -> str:
     """On which tasks of a family the bonus is significantly better or worse."""
     found = comparisons(sweep, cells, results, pairs)
+    if not found:
+        return f"none of {len(pairs)} tasks has been run"
     better = [each.label for each in found if each.better_corrected < SIGNIFICANT]
     worse = [each.label for each in found if each.worse_corrected < SIGNIFICANT]
     so_far = "" if len(found) == len(pairs) else f"; {len(found)} of {len(pairs)} have been run"

@@ -22,6 +22,7 @@ How much of it to believe is measured:
   and p₀ is two thirds: a policy that is pulled to a bad clone is hardly nearer than it, so that
   comparing the two is not enough. A clone that is bad once keeps most of its pull, and one that
   stays bad keeps the share `least_pull` of it.
+  Where there are fewer than `few` demonstrations, β is smaller in proportion to their number.
   With a single demonstration that noise is unknown: the clone has to be clearly nearer for the
   planner to start from it, and clearly farther to lose its pull.
 - The forward model is a witness. The trust in an inferred action is the share of the demonstrated
@@ -96,8 +97,8 @@ class Inference(eqx.Module):
     pull: float = 1.0
     """β: largest weight of the pull; 0 turns it off."""
     few: int = 5
-    """With fewer demonstrations the pull is weaker, in proportion to their number: the states of
-    one or two are not all that the expert does."""
+    """With fewer demonstrations the pull is weaker, in proportion to their number; 1 for a pull
+    that does not depend on it."""
     least_pull: float = 0.05
     """Share of β that remains as long as the clone stays bad."""
     judged: bool = True
@@ -133,7 +134,8 @@ class Inference(eqx.Module):
 
     def scatter(self, policy: MLPPolicy, steps: DemonstratedSteps) -> float:
         """Variance of the expert's actions around inferred ones, as the prior has it."""
-        return self.noise_prior * policy.initial_variance / steps.before.shape[0]
+        count = max(steps.before.shape[0], self.noise_prior, 1)
+        return self.noise_prior * policy.initial_variance / count
 
     def fit(
         self,
@@ -266,7 +268,7 @@ class Inferred(NamedTuple):
 
     actions: Array
     weight: Float[Array, " n"]
-    """β times the trust in each."""
+    """The strength of the pull times the trust in each."""
     scatter: float = 0.0
     """Variance of the expert's actions around them."""
 
