@@ -80,7 +80,8 @@ def test_covered_states_are_not_warned_of(cache_home):
     agent = small_baseline("bco", seeds=1)
     assert agent.remarks() == []
     played = list(_random_play(agent))
-    expert = Demonstrations.from_arrays([episode.states for episode in played], terminal=False)
+    ended = [episode.terminal for episode in played]
+    expert = Demonstrations.from_arrays([episode.states for episode in played], terminal=ended)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         small_baseline("bco", expert, seeds=1).learn(4 * STEP)
