@@ -11,9 +11,10 @@ import pytest
 
 from ilfo.policies.base import AbstractPolicy, Categorical, Gaussian, MultiCategorical
 from ilfo.policies.host import HostPolicy
-from ilfo.policies.mlp import CategoricalMLP, MLPPolicy
+from ilfo.policies.mlp import CategoricalMLP, MLPPolicy, with_noise
 from ilfo.policies.squashed import SquashedGaussian
 from ilfo.storage import checkpoint
+from tests.helpers.agents import bits
 from tests.helpers.policies import ACTIONS, NORMALISER, STATE_DIM, latent_policy, small_policy
 
 SIZES = {kind: actions.encoded_dim for kind, actions in ACTIONS.items()}
@@ -379,6 +380,34 @@ def test_host_noise_gives_the_policys_distribution(kind: str, policy: AbstractPo
     drawn = host.sample(np.broadcast_to(state, (1, 20_000, STATE_DIM)), noise)[0]
     probability, number = cells(kind, policy.distribution(STATES[0]))
     assert_frequencies(number(drawn), probability)
+
+
+def test_a_factor_of_the_noise_moves_samples_alone() -> None:
+    """Of several policies in one, each with its own factor, in JAX and NumPy alike."""
+    several = [small_policy("state noise", key=jax.random.key(seed)) for seed in (8, 9)]
+    quieter = [with_noise(p, factor) for p, factor in zip(several, (0.5, 0.25), strict=True)]
+    states, noise = jax.random.normal(jax.random.key(9), (2, 2, 7, STATE_DIM))
+    noise = noise[..., :2]
+    for policy, quiet, factor in zip(several, quieter, (0.5, 0.25), strict=True):
+        whole, less = (jax.vmap(p.distribution)(states[0]) for p in (policy, quiet))
+        np.testing.assert_array_equal(less.mean, whole.mean)
+        assert_close(jnp.exp(less.log_std), factor * jnp.exp(whole.log_std))
+        slope = eqx.filter_grad(lambda p: p.distribution(STATES[0]).log_std.sum())(quiet)
+        assert float(slope.log_factor) == 0  # nothing learns it
+        assert bits(with_noise(quiet, 1.0)) == bits(with_noise(policy, 1.0))
+    stack = lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0]
+    host = HostPolicy(jax.tree.map(stack, *quieter))
+    expected = [
+        jax.vmap(lambda s, n, p=p: p.distribution(s).sample(n))(states[i], noise[i])
+        for i, p in enumerate(quieter)
+    ]
+    assert_close(host.sample(np.asarray(states), np.asarray(noise)), np.stack(expected), 1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "categorical"])
+def test_noise_that_is_the_same_in_every_state_has_no_factor(kind: str) -> None:
+    policy = small_policy(kind, key=jax.random.key(0))
+    assert with_noise(policy, 0.5) is policy
 
 
 class Foreign(AbstractPolicy):

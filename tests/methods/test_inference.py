@@ -22,6 +22,7 @@ from ilfo.dynamics.inverse import InverseDynamics, InverseEnsemble
 from ilfo.environments.tasks import find_task
 from ilfo.methods import mobile as module
 from ilfo.methods.inference import PASSING, Inference, Inferred, Verdict, explained, verdict
+from ilfo.methods.inferring import infer
 from ilfo.methods.measuring import exploring, measure
 from ilfo.methods.mobile import MobILE, MobILESettings
 from ilfo.policies.mlp import MLPPolicy
@@ -313,7 +314,7 @@ def test_the_prior_is_that_of_clone_and_pull(learned, monkeypatch):
     real = {"mmd": jnp.ones(()), "clone_mmd": jnp.ones(())}
     key = jax.random.key(0)
     _, inferred, _ = eqx.filter_eval_shape(
-        lambda: module.infer(settings, agent.problem, state, expert, real, key=key)
+        lambda: infer(settings, agent.problem, state, expert, None, real, key=key)
     )
     prior = settings.inference.scatter(settings.policy, expert.steps)
     assert prior > 0

@@ -15,6 +15,7 @@ from ilfo.planners.base import AbstractPlanner
 from ilfo.planners.ppo import PPO
 from ilfo.planners.pull import Pull
 from ilfo.planners.trpo import TRPO
+from ilfo.policies.mlp import with_noise
 from tests.helpers.policies import bandit_batch, small_policy
 
 PLANNERS = {
@@ -30,6 +31,12 @@ def test_a_pull_by_hand():
     apart = Pull(states, away, jnp.ones(2))
     between = Pull(states[:1], 0 * away[:1], jnp.ones(1), scatter=0.3**2)
     np.testing.assert_allclose(between(policy), apart(policy), rtol=1e-6)
+
+
+def test_a_pull_is_of_the_whole_noise():
+    policy = small_policy("state noise", key=jax.random.key(0))
+    pull = Pull(jnp.ones((2, 3)), jnp.array([[0.3, 0.3], [-0.3, 0.1]]), jnp.ones(2))
+    assert float(pull(with_noise(policy, 0.25))) == float(pull(policy))
 
 
 @pytest.fixture(params=list(PLANNERS))

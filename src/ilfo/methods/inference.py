@@ -61,10 +61,11 @@ from ilfo.common.validation import require_at_least, require_share
 from ilfo.discriminators.floor import Floor
 from ilfo.dynamics.base import AbstractModel
 from ilfo.dynamics.inverse import InverseEnsemble, Inverses, InverseState
+from ilfo.methods.acting_noise import ActingNoise
 from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
-from ilfo.policies.mlp import MLPPolicy
+from ilfo.policies.mlp import MLPPolicy, StateNoiseMLP
 
 RECENT = 3
 """The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
@@ -109,6 +110,9 @@ class Inference(eqx.Module):
     noise_prior: int = 30
     """Demonstrated steps that the untrained policy's noise counts for where noise is fitted to
     inferred actions; 0 for none. Box actions only."""
+    quieter: float = 0.5
+    """Factor of the noise that policy and clone act with, once or twice, where the world says that
+    they are nearer with it; 1 for none. For Box actions and `policy.state_noise`."""
     witness: bool = True
     """Weigh inferred actions by how much of their step the forward model explains; otherwise all
     alike."""
@@ -117,6 +121,11 @@ class Inference(eqx.Module):
         require_at_least(self, 0, "pull", "explore", "noise_prior")
         require_at_least(self, 1, "few")
         require_share(self, "least_pull")
+        if not 0 < self.quieter <= 1:
+            raise ValueError(
+                f"quieter is {self.quieter}, but must be above 0 and at most 1; it is a factor of "
+                "the noise"
+            )
 
     def init(
         self, policy: AbstractPolicy, state_dim: int, actions: ActionSpace, *, key: Array
@@ -125,8 +134,25 @@ class Inference(eqx.Module):
         inverse = self.inverse.init(state_dim, actions, key=key)
         optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
         return InferenceState(
-            inverse, policy, policy, policy, optimiser, none, jnp.ones(()), jnp.array(jnp.inf)
+            inverse,
+            explorer=policy,
+            clone=policy,
+            fitted=policy,
+            optimiser=optimiser,
+            fits=none,
+            belief=jnp.ones(()),
+            untrained=jnp.array(jnp.inf),
+            noise=ActingNoise.untried(len(self.factors)) if self.varies_noise(policy) else None,
         )
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """Of the noise in acting, the whole noise first."""
+        return (1.0, self.quieter, self.quieter**2)
+
+    def varies_noise(self, policy: AbstractPolicy) -> bool:
+        """Whether more than one factor can be tried."""
+        return self.quieter < 1 and isinstance(policy, StateNoiseMLP)
 
     def strength(self, belief: Float[Array, ""], demonstrations: Array) -> Float[Array, ""]:
         """Weight of the pull."""
@@ -193,6 +219,8 @@ class InferenceState(eqx.Module):
     """The share of the pull that the clone deserves, by all that the world has said of it."""
     untrained: Float[Array, ""]
     """Distance of the untrained policy from the expert; infinite if it has not acted."""
+    noise: ActingNoise | None = None
+    """How much of its noise acts; None if it is always all of it."""
 
 
 class Verdict(NamedTuple):

@@ -16,6 +16,7 @@ from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice, Pooled, real_mmd
 from ilfo.common.pytrees import where
 from ilfo.common.types import Expert, Log, Rollout
+from ilfo.discriminators.base import AbstractDiscriminator
 from ilfo.discriminators.occupancy import by_age
 from ilfo.methods.mobile_settings import MobILESettings
 from ilfo.policies.base import AbstractPolicy
@@ -78,9 +79,24 @@ def measure(
     distances = [fitted.distance(pooled.mean, expert.mean_features) for pooled in pools]
     log = {"mmd": distances[0], "mmd_floor": expert.floor(pools[0].episodes)}
     if state.inference is not None:
-        log |= {"clone_mmd": distances[1]}
+        acted = fitted.distance(mean_features(psi, rollout), expert.mean_features)
+        log |= {"clone_mmd": distances[1], "acted_mmd": acted}
     state, fell_back = judge_policies(settings, problem, state, pools, distances, log["mmd_floor"])
     return state, log | {"fell_back": fell_back.astype(jnp.float32)}
+
+
+def imagined_mean(
+    spec: AbstractDiscriminator, discriminator: Any, rollout: Rollout, judged: Bool[Array, " N"]
+) -> tuple[Float[Array, "N T D"], Float[Array, " D"]]:
+    """The features of all imagined steps, and the mean over the trajectories that are judged."""
+    features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
+    own = jax.tree.map(
+        lambda x: x & judged[:, None],
+        {"valid": rollout.valid, "terminal": rollout.terminal, "runaway": rollout.runaway},
+    )
+    own_rollout = rollout._replace(**own)
+    total, time = spec.total_features(features, own_rollout, by_age(own_rollout))
+    return features, total / jnp.maximum(time, 1.0)
 
 
 def judge_policies(

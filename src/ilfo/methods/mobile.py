@@ -19,7 +19,6 @@ weights.
 """
 
 import functools
-from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -43,12 +42,14 @@ from ilfo.common.types import (
     Rollout,
     as_transitions,
 )
-from ilfo.methods.inference import Inference, InferenceState, Inferred, explained, verdict
+from ilfo.methods.inference import Inference, InferenceState
+from ilfo.methods.inferring import infer
 from ilfo.methods.measuring import exploring, measure, own_streams, real_excess
 from ilfo.methods.mobile_settings import MobILESettings
 from ilfo.methods.policy_step import Imagination, policy_step
 from ilfo.planners.base import PlannerState
 from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.mlp import with_noise
 from ilfo.rollouts.imagine import World, trusted_radius
 
 
@@ -100,6 +101,8 @@ def init(
         size = discriminator.demonstrated(steps.before[0], steps.after[0]).size
         pools = (Pooled.of_none(size),)
     if settings.inference is not None:
+        if settings.inference.varies_noise(policy):
+            policy = with_noise(policy, 1.0)
         inference = settings.inference.init(policy, dim, actions, key=keys["inference"])
         pools = 2 * pools
     return TrainState(
@@ -144,7 +147,9 @@ def improve(
         state,
         (planner, dynamics, termination, buffer),
     )
-    state, inferred, infer_log = infer(settings, problem, state, expert, log, key=keys["inference"])
+    state, inferred, infer_log = infer(
+        settings, problem, state, expert, world, log, key=keys["inference"]
+    )
 
     excess = real_excess(settings, problem, state, expert) if settings.floor else None
     imagination = Imagination(world, buffer, expert, inferred, excess)
@@ -170,51 +175,6 @@ def improve(
         state,
         (planner, discriminator, keys["next"], state.iteration + 1),
     ), log
-
-
-def infer(
-    settings: MobILESettings,
-    problem: Problem,
-    state: TrainState,
-    expert: Expert,
-    real: Log,
-    *,
-    key: Array,
-) -> tuple[TrainState, Inferred | None, Log]:
-    """Infer the expert's actions; where the clone is not worse, the planner starts from it."""
-    if settings.inference is None:
-        return state, None, {}
-    assert state.inference is not None
-    spec, (pooled, clone_pooled) = settings.inference, state.pools
-    sparse = problem.every > 1
-    seen = state.buffer.spans(problem.every) if sparse else state.buffer
-    scatter = spec.scatter(settings.policy, expert.steps)
-    inference, actions, log = spec.fit(state.inference, seen, expert.steps, scatter, key=key)
-    trust = jnp.ones(expert.steps.before.shape[0])
-    if spec.witness and not sparse:  # the model explains one step
-        trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
-    untrained = exploring(settings, problem, state.iteration)
-    untrained_mmd = jnp.where(untrained, real["mmd"], inference.untrained)
-    mmd = state.discriminator.distance(pooled.mean, expert.mean_features)
-    judged = verdict(pooled, mmd, clone_pooled, real["clone_mmd"], expert.floor, untrained_mmd)
-    starts, belief = spec.decide(inference.belief, judged, untrained)
-    inference = replace(inference, belief=belief, untrained=untrained_mmd)
-    strength = spec.strength(belief, expert.floor.demonstrations)
-    # nothing that could be returned has acted yet: take the newest
-    newest = Choice.unmeasured(inference.clone, state.iteration + 1)
-    state = eqx.tree_at(
-        lambda s: (s.planner.policy, s.pools, s.chosen, s.inference),
-        state,
-        (
-            where(starts, inference.clone, state.policy),
-            (where(starts, clone_pooled, pooled), clone_pooled),
-            where(untrained, newest, state.chosen),
-            inference,
-        ),
-    )
-    log |= {"trust": trust.mean(), "pull": strength, "clone_starts": starts.astype(jnp.float32)}
-    inferred = Inferred(actions, strength * trust, scatter) if spec.pull else None
-    return state, inferred, log
 
 
 def adapt_scales(problem: Problem, state: TrainState, buffer: Buffer) -> PlannerState:
@@ -283,6 +243,7 @@ class MobILE(Agent):
             "trust",
             "pull",
             "clone_starts",
+            "acting_noise",
             "imagined_mmd",
             "reach",
             "model_loss",

@@ -19,9 +19,8 @@ from ilfo.agents.problem import Problem
 from ilfo.common.buffer import Buffer
 from ilfo.common.pytrees import where
 from ilfo.common.types import Expert, Log, Rollout
-from ilfo.discriminators.occupancy import by_age
 from ilfo.methods.inference import Inferred
-from ilfo.methods.measuring import signal
+from ilfo.methods.measuring import imagined_mean, signal
 from ilfo.methods.mobile_settings import MobILESettings
 from ilfo.planners.base import PlannerState
 from ilfo.planners.critic import Batch
@@ -100,14 +99,7 @@ def judge(
     demonstration and do not show where the policy goes.
     """
     spec = settings.discriminator
-    features = jax.vmap(jax.vmap(discriminator.features))(rollout.state, rollout.next_state)
-    own = jax.tree.map(
-        lambda x: x & judged[:, None],
-        {"valid": rollout.valid, "terminal": rollout.terminal, "runaway": rollout.runaway},
-    )
-    own_rollout = rollout._replace(**own)
-    total, time = spec.total_features(features, own_rollout, by_age(own_rollout))
-    mean = total / jnp.maximum(time, 1.0)
+    features, mean = imagined_mean(spec, discriminator, rollout, judged)
     discriminator = where(refit, spec.fit(discriminator, mean, expert.mean_features), discriminator)
 
     batch = price(settings, discriminator, features, rollout, bonuses)

@@ -11,6 +11,7 @@ import jax
 from jaxtyping import Array, Float
 
 from ilfo.policies.base import AbstractPolicy
+from ilfo.policies.mlp import with_noise
 
 
 class Pull(eqx.Module):
@@ -23,7 +24,9 @@ class Pull(eqx.Module):
     """Variance of the expert's actions around the inferred ones."""
 
     def __call__(self, policy: AbstractPolicy) -> Float[Array, ""]:
-        """Weighted mean of -log π(â|s)."""
+        """Weighted mean of -log π(â|s), for the whole noise of the policy: it is fitted to how the
+        actions scatter, however much of it acts."""
+        policy = with_noise(policy, 1.0)
         losses = jax.vmap(lambda s, a: -policy.distribution(s).log_prob_around(a, self.scatter))(
             self.states, self.actions
         )

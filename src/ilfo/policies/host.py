@@ -55,8 +55,11 @@ class HostPolicy:
             bounded = np.clip(np.asarray(policy.log_std), policy.log_std_min, policy.log_std_max)
             self._std = np.exp(bounded)[:, None]
         self._bounds: tuple[float, float] | None = None
+        self._log_factor: np.ndarray | float = 0.0
         if isinstance(policy, StateNoiseMLP):
             self._bounds = policy.log_std_min, policy.log_std_max
+            if policy.log_factor is not None:
+                self._log_factor = np.asarray(policy.log_factor)[:, None, None]
 
     @staticmethod
     def single(policy: AbstractPolicy) -> "HostPolicy":
@@ -98,7 +101,8 @@ class HostPolicy:
             return np.tanh(mean + np.exp(np.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)) * noise)
         if self._bounds is not None:
             mean, free = np.split(out, 2, axis=-1)
-            return mean + np.exp(between(free, *self._bounds, np)) * noise
+            log_std = between(free, *self._bounds, np) + self._log_factor
+            return mean + np.exp(log_std) * noise
         if not self._discrete:
             return out + self._std * noise
         return self._likeliest(out + noise)

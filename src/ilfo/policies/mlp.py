@@ -5,6 +5,7 @@ N(0, σ₀²)) in every state.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -70,10 +71,16 @@ class StateNoiseMLP(AbstractPolicy):
     normaliser: Normaliser
     log_std_min: float
     log_std_max: float
+    log_factor: Float[Array, ""] | None = None
+    """Logarithm of what the standard deviation is multiplied by in acting; nothing learns it, and
+    the bounds are those before it."""
 
     def distribution(self, state: Float[Array, " S"]) -> Gaussian:
         mean, free = jnp.split(self.network(jax.lax.stop_gradient(self.normaliser)(state)), 2)
-        return Gaussian(mean, between(free, self.log_std_min, self.log_std_max, jnp))
+        log_std = between(free, self.log_std_min, self.log_std_max, jnp)
+        if self.log_factor is not None:
+            log_std = log_std + jax.lax.stop_gradient(self.log_factor)
+        return Gaussian(mean, log_std)
 
 
 def between(free: Any, low: float, high: float, numpy: Any) -> Any:
@@ -82,6 +89,15 @@ def between(free: Any, low: float, high: float, numpy: Any) -> Any:
 
 
 Policy = TypeVar("Policy", bound=AbstractPolicy)
+
+
+def with_noise(policy: Policy, factor: float | Float[Array, ""]) -> Policy:
+    """The same policy, acting with this multiple of its noise, where that depends on the state;
+    a policy with other noise stays as it is."""
+    if not isinstance(policy, StateNoiseMLP):
+        return policy
+    log_factor = jnp.log(jnp.asarray(factor, jnp.float32))
+    return replace(policy, log_factor=log_factor)
 
 
 def within_bounds(policy: Policy) -> Policy:

@@ -24,6 +24,7 @@ WITHOUT = {
     "paired": ("paired=false",),
     "state-noise": ("policy.state_noise=false",),
     "noise-prior": ("inference.noise_prior=0",),
+    "quieter": ("inference.quieter=1",),
     "averaging": ("dynamics.plan.passes=4", "dynamics.plan.averaged=false"),
 }
 """Piece: the settings without it."""
@@ -36,7 +37,7 @@ def _cells() -> tuple[Cell, ...]:
     for task in ON:
         cells += [whole[task + suffix] for suffix in ("", "-none", "-no-bonus")]
         for piece, changes in WITHOUT.items():
-            if piece in ("state-noise", "noise-prior") and task == "reacher":
+            if piece in ("state-noise", "noise-prior", "quieter") and task == "reacher":
                 continue  # its actions are discrete
             spec = RunSpec(task=task, seeds=5, first_seed=FIRST_SEED, changes=changes)
             cells.append(Cell(f"{task}-no-{piece}", spec, every=whole[task].every))
