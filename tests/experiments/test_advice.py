@@ -59,12 +59,12 @@ def test_rows_of_the_table(special, conditions):
 
 def test_lines():
     lines = "\n".join(kind_of(PLAIN))
-    assert "rate          control rate, 50 Hz\n" in lines
+    assert "rate          one state every control step, 50 Hz\n" in lines
     assert "noise         about 1.0% of the spread" in lines
     assert "10 recordings, worth 10 whole episodes" in lines
     other = PLAIN._replace(every=4, stated=False, observed=(1, 2), clips=True, noise=None)
     lines = "\n".join(kind_of(other))
-    assert "every 4 control steps, 12.5 Hz; taken for it, the file says nothing" in lines
+    assert "every 4 control steps, 12.5 Hz (assumed: the file does not say)" in lines
     assert "2 of 12 dimensions: 1, 2" in lines
     assert "noise         unknown" in lines
     assert "clips begin anywhere" in lines
@@ -157,7 +157,7 @@ def test_inspecting_for_an_environment(tmp_path, capsys):
     main(["demos", "inspect", str(tmp_path / "a.npz"), *env])
     told = capsys.readouterr().out
     assert "in ilfo/Reacher-v0\n" in told
-    assert "taken for it, the file says nothing" in told
+    assert "(assumed: the file does not say)" in told
     assert "8 of 10 dimensions" in told
     assert "row 'reacher, positions only' is empty: no method was tried yet" in told
     assert "row 'reacher, 20 % noise' is empty: no method was tried yet" in told
@@ -174,7 +174,7 @@ def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "cannot be said here: it is read from measured results, and there is no folder" in told
     assert "no fault of your recordings" in told
-    assert "has them, too: 'reacher, as recorded'" in told
+    assert "'reacher, as recorded'" in told
     main(
         [
             "demos",
@@ -188,9 +188,11 @@ def test_old_files_are_taken_at_the_control_rate(tmp_path, capsys):
         ]
     )
     other = capsys.readouterr().out
-    assert "has them, too: 'reacher, every 4th state'" in other
+    assert "'reacher, every 4th state'" in other
     assert "BC-O, GAIfO and DACfO take neighbouring frames for one step" in other
-    assert "rate          control rate, 50 Hz; taken for it, the file says nothing" in told
+    assert (
+        "rate          one state every control step, 50 Hz (assumed: the file does not say)" in told
+    )
     assert "state         all of it" in told
 
 

@@ -169,6 +169,14 @@ def test_no_progress_is_dated_and_more_of_the_same_is_not_advised():
     assert "more steps may help" not in text
 
 
+def test_a_trifle_is_no_progress_and_the_untrained_policys_distance_is_none():
+    """The smallest distance is that of the last iteration, by one in a thousand."""
+    text = found(lambda number: GOOD | {"mmd": 0.5 - 0.0005 * (number == 12), "imagined_mmd": 0.5})
+    assert "no progress since iteration 2 of 12" in text
+    falling = lambda number: GOOD | {"mmd": 0.5 - 0.01 * number}
+    assert "no progress since" not in found(falling, first=FIRST | {"mmd": 0.1})
+
+
 @pytest.mark.parametrize(
     ("settings", "has", "lacks"),
     [

@@ -316,6 +316,6 @@ def _rest(pairs: np.ndarray) -> Iterator[Finding]:
     elif share > RESTS:
         yield Finding(
             False,
-            f"in {share:.0%} of the recorded steps nothing moves; that is right where holding "
-            "still is the task, waiting before or after it is to be cut off",
+            f"in {share:.0%} of the recorded steps nothing moves; if holding still is the task, "
+            "that is right; if the expert was only waiting to begin or to end, cut these steps off",
         )

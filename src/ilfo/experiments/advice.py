@@ -107,10 +107,11 @@ def reset_coverage(sight: Sight, firsts: np.ndarray) -> float:
 
 def kind_of(facts: Facts) -> Iterator[str]:
     """What kind of recordings these are, line by line."""
-    rate = f"one state every {facts.every} control steps" if facts.every > 1 else "control rate"
+    every = f"{facts.every} control steps" if facts.every > 1 else "control step"
+    rate = f"one state every {every}"
     if facts.seconds is not None:
         rate += f", {1 / (facts.every * facts.seconds):.4g} Hz"
-    yield f"rate          {rate}{'' if facts.stated else '; taken for it, the file says nothing'}"
+    yield f"rate          {rate}{'' if facts.stated else ' (assumed: the file does not say)'}"
     if facts.observed is None:
         yield "state         all of it"
     else:
@@ -238,12 +239,15 @@ def advice(agent: Agent, results: Path) -> list[str]:
     task = nearest_task(agent)
     if not results.is_dir():
         rows = " and ".join(f"'{place_of(task, condition)[1]}'" for condition in conditions)
+        if own_task(agent) is None:
+            rows += f", an example from another task: nothing was measured in {agent.factory.name}"
         return [
             *lines,
             f"what methods reach with such recordings cannot be said here: it is read from "
             f"measured results, and there is no folder {results}. This is no fault of your "
             "recordings. A clone of the repository has the results: run this command in it, or "
-            f"name its folder by --results. The table of the documentation has them, too: {rows}",
+            f"name its folder by --results. They are also on the page 'Recordings as they "
+            f"are' of the documentation (docs/results/conditions.md): {rows}",
             *(f"  {note}" for condition in conditions for note in NOTES.get(condition, ())),
         ]
     if len(conditions) > 1:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ilfo.methods import METHODS
-from ilfo.rollouts.scores import mean_known
+from ilfo.rollouts.scores import from_random, mean_known
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,16 @@ def result_table(summary: Mapping[str, Any]) -> ResultTable:
 
 
 def _caption(summary: Mapping[str, Any]) -> str:
-    expert = summary["expert_return"]
-    scale = (
-        "no scores, because the recordings do not say the expert's return; `ilfo resume RUN "
-        "--expert-return NUMBER` adds it"
-        if expert is None
-        else f"score 1 is the expert's return of {expert:.1f}"
-    )
+    expert, random = summary["expert_return"], summary.get("random_return")
+    if expert is None:
+        scale = (
+            "no scores, because the recordings do not say the expert's return; `ilfo resume RUN "
+            "--expert-return NUMBER` adds it"
+        )
+    else:
+        scale = f"score 1 is the expert's return of {expert:.1f}"
+        if random is not None and from_random(expert, random):
+            scale += f", score 0 the random policy's of {random:.1f}"
     selections = METHODS[summary["method"]].method.selections
     words = {selection.rule: selection.words for selection in selections}
     return (

@@ -17,9 +17,15 @@ def score(value: float, expert: float | None, random: float) -> float | None:
     """
     if expert is None:
         return None
-    if expert > 0 and random >= 0:
+    if not from_random(expert, random):
         return value / expert
     return None if expert == random else (value - random) / (expert - random)
+
+
+def from_random(expert: float, random: float) -> bool:
+    """Whether scores are measured from a random policy's return, because shares of a negative
+    return mean nothing."""
+    return expert <= 0 or random < 0
 
 
 def random_return(environment: gym.Env, *, episodes: int, seed: int) -> float:

@@ -28,6 +28,8 @@ SHORT = 0.2
 """Policy steps whose KL is below this share of its bound hardly move the policy."""
 FEW = 0.3
 """Below this share of accepted policy steps, most were in vain."""
+ALIKE = 1.02
+"""Up to this multiple of the smallest distance, another one is no progress."""
 COLLAPSED = 0.05
 """A policy that varies less than this share of what it did at first hardly explores."""
 
@@ -71,9 +73,9 @@ class Case(NamedTuple):
 
 
 def diagnose(run: RunDirectory) -> list[str]:
-    """Findings about a run, the most important first, and what was remarked while it was trained,
-    such as doubts about the recordings. A method that measures no distance to the demonstrations
-    has remarks only."""
+    """Findings about a run: the outcome, what was remarked while it was trained, such as doubts
+    about the recordings, and what may have held it back, the most important first. A method that
+    measures no distance to the demonstrations has remarks only."""
     if run.config.get("kind") == "expert":
         raise RunError(
             f"{run.path} holds an expert, which imitates nobody; the doctor looks at runs of "
@@ -88,7 +90,9 @@ def diagnose(run: RunDirectory) -> list[str]:
     if summary is None:
         return findings(rows, [], run.config)
     try:
-        return [*findings(rows, summary["seeds"], run.config), *map(str, summary["remarks"])]
+        found = findings(rows, summary["seeds"], run.config)
+        # what is known of the recordings before what is guessed from the metrics
+        return [*found[:1], *map(str, summary["remarks"]), *found[1:]]
     except (KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f"{run.path / 'summary.json'} is not the summary of a run; `ilfo resume` writes "
@@ -193,9 +197,11 @@ def _outcome(case: Case, *, stalled: bool) -> Iterator[str]:
 
 def _stalled(case: Case) -> Iterator[str]:
     mmd, floor = case.column("mmd"), np.nan_to_num(case.column("mmd_floor"))
-    if len(mmd) < 10:
+    learned = mmd[case.untrained :]
+    if len(mmd) < 10 or not np.isfinite(learned).any():
         return
-    best = int(np.nanargmin(mmd))
+    good = learned <= ALIKE * np.nanmin(learned)
+    best = case.untrained + int(good.argmax())
     stalls = len(mmd) - 1 - best
     if stalls > len(mmd) // 2 and mmd[best] ** 2 > REACHED * floor[best] ** 2:
         samples = sorted({row["online_samples"] for row in case.rows})[best]
