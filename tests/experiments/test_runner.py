@@ -128,6 +128,16 @@ def test_a_row_that_other_settings_made_is_marked(ran):
     assert changed(cell, kept) == {"policy.width", "planner.shortening"}
 
 
+def test_settings_for_box_actions_do_not_mark_a_row_with_discrete_ones(ran):
+    cell, folder = ran  # CartPole
+    kept = read_results(folder / "results", "sweep", cell)
+    for record in kept:
+        del record["settings"]["policy"]["log_std_max"]
+    assert not changed(cell, kept)
+    pendulum = replace(cell.spec, env="Pendulum-v1", horizon=None)
+    assert "policy.log_std_max" in changed(replace(cell, spec=pendulum), kept)
+
+
 def test_a_row_with_another_budget_or_other_demonstrations_is_marked(ran):
     cell, folder = ran
     kept = read_results(folder / "results", "sweep", cell)

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from ilfo.agents.registry import FUNCTIONS
 from ilfo.common.printable import brief
+from ilfo.environments.factory import factory
 from ilfo.environments.tasks import find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
@@ -83,6 +86,14 @@ ROW: dict[str, Callable[[Any], bool]] = {
     "stochastic_return": _known_number,
 }
 """What every row of its curve has, beside other numbers."""
+BOX_ONLY = {
+    "inference.noise_prior",
+    "inference.quieter",
+    "policy.log_std_max",
+    "policy.log_std_min",
+    "policy.state_noise",
+}
+"""Settings that say nothing where actions are discrete."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
 
@@ -127,16 +138,24 @@ def marked(cell: Cell, records: Sequence[dict[str, Any]]) -> str:
 def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
     """Names of settings in which the cell differs from any of its results, including the budget and
     the number of demonstrations. A setting that is missing in a result counts unless it is None
-    now, since it is unknown which value it stood for."""
+    now, since it is unknown which value it stood for. Where actions are discrete, settings for Box
+    actions do not count."""
     now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
     names = {
         name for record in records for name in _differing(up_to_date(record["settings"]), now, "")
     }
+    if names & BOX_ONLY and _acts_discretely(cell.spec.environment(), cell.spec.horizon):
+        names -= BOX_ONLY
     if any(_other_budget(cell, record) for record in records):
         names.add("total_timesteps")
     if any(other_demonstrations(cell, record) for record in records):
         names.add("trajectories")
     return names
+
+
+@cache
+def _acts_discretely(environment: str, horizon: int | None) -> bool:
+    return not isinstance(factory(environment, horizon).action_space, gym.spaces.Box)
 
 
 def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
