@@ -85,6 +85,7 @@ def test_policy_and_clone_act_with_the_factor_that_was_chosen(cache_home):
             np.testing.assert_allclose(np.exp(policy.log_factor), factor, rtol=1e-6)
         fitted = np.asarray(state.inference.fitted.log_factor)
         np.testing.assert_array_equal(fitted, 0 * fitted)  # it is fitted to all that scatters
+    assert len({float(each) for factor in watch.factors for each in np.ravel(factor)}) > 1
     tried = np.asarray(watch.states[-1].inference.noise.squared) > 0
     assert tried[:, 0].all()  # what acts first is the whole noise
 
