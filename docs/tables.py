@@ -27,16 +27,11 @@ from ilfo.experiments.conditions import SWEEP, condition_rows
 from ilfo.experiments.diagnostics import part_rows
 from ilfo.experiments.effort import effort_rows
 from ilfo.experiments.exploration import PAPERS_TASKS, exploration_rows, outcome
-from ilfo.experiments.results import (
-    STALE,
-    best_by_reward,
-    changed,
-    read_results,
-    score_curve,
-)
+from ilfo.experiments.results import best_by_reward, read_results, score_curve
 from ilfo.experiments.runner import find_sweep
 from ilfo.experiments.scores import sweep_rows
 from ilfo.experiments.significance import against_bco, against_random
+from ilfo.experiments.stale import STALE, changed
 from ilfo.experiments.sweeps.exploration import FAMILIES
 from ilfo.rollouts.scores import score
 

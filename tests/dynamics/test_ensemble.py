@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -192,8 +194,26 @@ def test_the_noise_of_a_stochastic_model_is_that_of_the_system():
     np.testing.assert_allclose(drawn.std(0) / model.noise, 1, atol=4 / 8000**0.5)
 
 
+def test_noise_is_told_from_errors_of_the_fit_dimension_by_dimension():
+    spec = replace(LEARNER, stochastic=None)
+    state, log = fit(spec, linear_system(600, noise=np.array([0.0, 0.2])))
+    model = state.model
+    np.testing.assert_allclose(model.noise, [0, 200], rtol=0.15)
+    share = 0.5 * float(model.noise[1] / model.differences.scale[1]) ** 2
+    assert log["model_noise"] == pytest.approx(share, rel=1e-5)
+
+    unfitted, log = fit(spec, linear_system(30))
+    assert (unfitted.model.noise == 0).all()
+    assert log["model_loss"] > 0.01
+    assert log["model_noise"] == 0
+
+
+def test_one_member_alone_does_not_know_noise_from_errors():
+    assert init(EnsembleDynamics(members=1, **FROZEN)).model.noise is None
+
+
 def test_a_member_of_a_deterministic_model_ignores_the_key():
-    model = init(EnsembleDynamics(**FROZEN)).model
+    model = init(EnsembleDynamics(stochastic=False, **FROZEN)).model
     one = model.member(jnp.array(0))
     draw = lambda seed: one.sample(jnp.zeros(2), jnp.zeros(1), key=jax.random.key(seed))
     assert model.noise is None

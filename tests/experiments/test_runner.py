@@ -14,7 +14,7 @@ from ilfo.common.text_tables import as_markdown, print_table
 from ilfo.environments.stock import recorded_environments
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import changed, read_results
+from ilfo.experiments.results import read_results
 from ilfo.experiments.runner import (
     SWEEPS,
     find_cells,
@@ -24,6 +24,7 @@ from ilfo.experiments.runner import (
     run_seed,
 )
 from ilfo.experiments.scores import stale_note, sweep_rows
+from ilfo.experiments.stale import changed
 from ilfo.experiments.sweeps.endings import place_error, record_goal, record_hold, steps_taken
 from ilfo.experiments.sweeps.stock import cells_of
 from ilfo.experiments.sweeps.tasks import CHEAP

@@ -131,6 +131,12 @@ def test_each_fault_is_named(tmp_path, fault, text):
 FAR = GOOD | {"mmd": 0.5, "imagined_mmd": 0.4, "kl": 1e-4, "reach": 0.9}
 
 
+def test_noise_of_the_environment_is_no_fault_of_the_model():
+    assert "the model predicts little" not in found(GOOD | {"model_loss": 0.6, "model_noise": 0.5})
+    text = found(GOOD | {"model_loss": 0.9, "model_noise": 0.5})
+    assert "leaves 40% of the changes of state unexplained, noise aside" in text
+
+
 @pytest.mark.parametrize(
     ("later", "settings", "words", "advice"),
     [

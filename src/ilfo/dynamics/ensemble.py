@@ -18,11 +18,19 @@ import optax
 from jaxtyping import Array, Float
 
 from ilfo.common import fitting as training
+from ilfo.common.buffer import Buffer
 from ilfo.common.networks import MLP, mlp
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import Normaliser
 from ilfo.common.validation import require_at_least, require_positive
 from ilfo.dynamics.base import AbstractDynamics, AbstractModel
+
+NOISY = 20.0
+"""Squared prediction errors, relative to what they would be if those of the members were
+independent, above which they are noise of the environment. Members that are fitted alike miss noise
+by all of it; what is only not fitted well they miss each in a way of its own."""
+NEGLIGIBLE = 0.05
+"""Share of the squared changes of state below which noise is not worth telling."""
 
 
 class Ensemble(AbstractModel):
@@ -33,7 +41,7 @@ class Ensemble(AbstractModel):
     inputs: Normaliser
     differences: Normaliser
     noise: Float[Array, " S"] | None
-    """Standard deviation of `sample` around a member's mean; None for a deterministic model."""
+    """Standard deviation of `sample` around a member's mean; None if it is always 0."""
     scaled: bool = True
     """Whether the uncertainty is in units of a step instead of the state's own."""
 
@@ -94,9 +102,10 @@ class EnsembleDynamics(AbstractDynamics):
     """Passes over the replay buffer and batch size per fit."""
     warm_start: bool = True
     """Continue from the weights of the last fit; otherwise start every fit from random weights."""
-    stochastic: bool = False
+    stochastic: bool | None = None
     """Add Gaussian noise to predictions, with the standard deviation of the prediction errors on
-    the replay buffer; otherwise the model is deterministic."""
+    the replay buffer. None for the dimensions in which these are too large to come from the fit;
+    that takes two members."""
     scaled: bool = True
     """Measure disagreement in units of a step, dimension by dimension; otherwise in the state's own
     units, where the dimension that changes most decides alone."""
@@ -116,7 +125,7 @@ class EnsembleDynamics(AbstractDynamics):
             actions,
             Normaliser.identity(inputs),
             Normaliser.identity(state_dim),
-            jnp.zeros(state_dim) if self.stochastic else None,
+            jnp.zeros(state_dim) if self._draws_noise else None,
             self.scaled,
         )
         return EnsembleState(model, self._optimiser_state(networks))
@@ -143,11 +152,29 @@ class EnsembleDynamics(AbstractDynamics):
             )
         )(model.networks, state.optimiser, jax.random.split(fit_key, self.members))
         model = Ensemble(networks, model.actions, inputs, differences, model.noise, self.scaled)
-        if self.stochastic:
-            residual = seen.next_state - jax.vmap(model.mean)(seen.state, seen.action)
-            spread = Normaliser.of_targets(residual, buffer.weight).scale
-            model = eqx.tree_at(lambda m: m.noise, model, spread)
-        return EnsembleState(model, optimiser_state), {"model_loss": losses.mean()}
+        log = {"model_loss": losses.mean()}
+        if self._draws_noise:
+            noise = self._noise(model, buffer)
+            model = eqx.tree_at(lambda m: m.noise, model, noise)
+            log |= {"model_noise": ((noise / differences.scale) ** 2).mean()}
+        return EnsembleState(model, optimiser_state), log
+
+    @property
+    def _draws_noise(self) -> bool:
+        return self.members > 1 if self.stochastic is None else self.stochastic
+
+    def _noise(self, model: Ensemble, buffer: Buffer) -> Float[Array, " S"]:
+        """The standard deviation of the noise in each dimension."""
+        seen = buffer.recent.items
+        means = jax.vmap(model.means)(seen.state, seen.action)
+        residual = seen.next_state - means.mean(1)
+        spread = Normaliser.of_targets(residual, buffer.weight).scale
+        if self.stochastic is not None:
+            return spread
+        share = buffer.weight / jnp.maximum(buffer.weight.sum(), 1.0)
+        error, independent = share @ residual**2, share @ means.var(1, ddof=1) / self.members
+        noisy = error > jnp.maximum(NOISY * independent, NEGLIGIBLE * model.differences.scale**2)
+        return jnp.where(noisy, spread, 0.0)
 
     def _transform(self) -> optax.GradientTransformation:
         return optax.chain(optax.clip_by_global_norm(self.clip), self.optimiser.build())

@@ -24,7 +24,7 @@ from ilfo.environments.factory import split_options
 from ilfo.environments.observing import control_step
 from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.conditions import IMPOSSIBLE, LABELS, MISSING, SWEEP, condition_row
-from ilfo.experiments.results import STALE
+from ilfo.experiments.stale import STALE
 from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name, methods_of
 
 NOISY = 0.1

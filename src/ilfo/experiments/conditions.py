@@ -14,8 +14,9 @@ import numpy as np
 from ilfo.common.figures import make_figure
 from ilfo.common.statistics import interval
 from ilfo.experiments.diagnostics import late
-from ilfo.experiments.results import STALE, changed, read_results
+from ilfo.experiments.results import read_results
 from ilfo.experiments.runner import find_cells
+from ilfo.experiments.stale import STALE, changed
 from ilfo.experiments.sweeps.conditions import CONDITIONS, ON, cell_name, methods_of, possible
 
 SWEEP = "conditions"

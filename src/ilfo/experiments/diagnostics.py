@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import marked, read_results
+from ilfo.experiments.results import read_results
+from ilfo.experiments.stale import marked
 
 LATE = 4
 """The last 1/LATE of the iterations counts."""

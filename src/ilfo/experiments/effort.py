@@ -8,7 +8,8 @@ import numpy as np
 
 from ilfo.common.statistics import on_grid
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import marked, read_results, score_curve
+from ilfo.experiments.results import read_results, score_curve
+from ilfo.experiments.stale import marked
 
 HEADER = (
     "cell",

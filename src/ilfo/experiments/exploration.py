@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import STALE, area, changed, read_results
+from ilfo.experiments.results import area, read_results
 from ilfo.experiments.significance import LEAST, SIGNIFICANT, chance_of_as_much, holm
+from ilfo.experiments.stale import STALE, changed
 from ilfo.experiments.sweeps.exploration import FAMILIES
 from ilfo.methods.paper import PAPER
 

@@ -1,23 +1,16 @@
-"""Reading result files: scores of chosen policies, learning curves, and stale settings."""
+"""Reading result files: scores of chosen policies and learning curves."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
-from ilfo.agents.registry import FUNCTIONS
 from ilfo.common.printable import brief
-from ilfo.environments.factory import factory
-from ilfo.environments.tasks import find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.runner import result_files
 from ilfo.rollouts.scores import score
-from ilfo.storage import config
-from ilfo.storage.renamed import up_to_date
 
 _ABSENT = object()
 LARGEST = 1e300
@@ -86,16 +79,6 @@ ROW: dict[str, Callable[[Any], bool]] = {
     "stochastic_return": _known_number,
 }
 """What every row of its curve has, beside other numbers."""
-BOX_ONLY = {
-    "inference.noise_prior",
-    "inference.quieter",
-    "policy.log_std_max",
-    "policy.log_std_min",
-    "policy.state_noise",
-}
-"""Settings that say nothing where actions are discrete."""
-STALE = "*"
-"""Marks the name of a cell whose results were recorded with other settings than it has now."""
 
 
 def read_results(results: Path, sweep: str, cell: Cell) -> list[dict[str, Any]]:
@@ -128,61 +111,6 @@ def _part(record: Any, name: str) -> Any:
     for key in name.split("."):
         record = record.get(key, _ABSENT) if isinstance(record, dict) else _ABSENT
     return record
-
-
-def marked(cell: Cell, records: Sequence[dict[str, Any]]) -> str:
-    """The cell's name, with a mark if its results are stale."""
-    return cell.name + (STALE if changed(cell, records) else "")
-
-
-def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
-    """Names of settings in which the cell differs from any of its results, including the budget and
-    the number of demonstrations. A setting that is missing in a result counts unless it is None
-    now, since it is unknown which value it stood for. Where actions are discrete, settings for Box
-    actions do not count."""
-    now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
-    names = {
-        name for record in records for name in _differing(up_to_date(record["settings"]), now, "")
-    }
-    if names & BOX_ONLY and _acts_discretely(cell.spec.environment(), cell.spec.horizon):
-        names -= BOX_ONLY
-    if any(_other_budget(cell, record) for record in records):
-        names.add("total_timesteps")
-    if any(other_demonstrations(cell, record) for record in records):
-        names.add("trajectories")
-    return names
-
-
-@cache
-def _acts_discretely(environment: str, horizon: int | None) -> bool:
-    return not isinstance(factory(environment, horizon).action_space, gym.spaces.Box)
-
-
-def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:
-    """Whether the budget differs; a run ends with the last whole iteration within its budget."""
-    budget, iterations = cell.spec.budget, len(result["curve"])
-    if budget is None or not iterations:
-        return False
-    taken = result["summary"]["online_samples"]
-    return not taken <= budget < taken + taken / iterations
-
-
-def other_demonstrations(cell: Cell, result: dict[str, Any]) -> bool:
-    """Whether it was measured with another number of demonstrations than the cell has."""
-    spec = cell.spec
-    if cell.record is not None or spec.demos is not None:
-        return False
-    wanted = spec.trajectories or find_task(str(spec.task)).demonstrations
-    return result["summary"]["demonstrations"]["trajectories"] != wanted
-
-
-def _differing(before: Any, now: Any, where: str) -> Iterator[str]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted(before.keys() | now.keys()):
-            here = f"{where}.{name}" if where else name
-            yield from _differing(before.get(name, _ABSENT), now.get(name, _ABSENT), here)
-    elif before != now and (before, now) != (_ABSENT, None):
-        yield where
 
 
 def score_curve(

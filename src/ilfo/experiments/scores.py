@@ -8,7 +8,8 @@ import numpy as np
 
 from ilfo.common.statistics import interval
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import STALE, best_by_reward, changed, marked, read_results
+from ilfo.experiments.results import best_by_reward, read_results
+from ilfo.experiments.stale import STALE, changed, marked
 from ilfo.rollouts.scores import score
 
 HEADER = (

@@ -14,14 +14,8 @@ import numpy as np
 
 from ilfo.environments.factory import factory
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import (
-    STALE,
-    area,
-    changed,
-    marked,
-    read_results,
-    score_curve,
-)
+from ilfo.experiments.results import area, read_results, score_curve
+from ilfo.experiments.stale import STALE, changed, marked
 from ilfo.rollouts.scores import random_return
 from ilfo.runs.spec import RunSpec
 

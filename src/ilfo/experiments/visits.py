@@ -12,7 +12,8 @@ from ilfo.experiments.cell import Cell
 from ilfo.experiments.reproduction.exhibit import Measured, Series, by_panel
 from ilfo.experiments.reproduction.origin import origin_line
 from ilfo.experiments.reproduction.style import add_legend, add_origin
-from ilfo.experiments.results import changed, read_results
+from ilfo.experiments.results import read_results
+from ilfo.experiments.stale import changed
 
 PICTURED = {"lock": ("position", "height"), "maze": ("x", "y")}
 """Tasks of the picture, and what the first two dimensions of their states are."""

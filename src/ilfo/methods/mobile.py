@@ -247,6 +247,7 @@ class MobILE(Agent):
             "imagined_mmd",
             "reach",
             "model_loss",
+            "model_noise",
             "termination_loss",
             "bonus",
             "bonus_share",

@@ -252,10 +252,12 @@ def _causes(case: Case, *, above: bool) -> Iterator[str]:
             f"the model is too rosy: imagined distance {imagined:.3g}, real {mmd:.3g}; try "
             f"{case.advice(remedies.BETTER_MODEL, 4)}"
         )
-    if (loss := _late(case.column("model_loss"))) > 0.3:
+    noise = np.nan_to_num(_late(case.column("model_noise")))
+    if (loss := _late(case.column("model_loss")) - noise) > 0.3:
         yield (
             f"the model predicts little: it leaves {min(loss, 1):.0%} of the changes of state "
-            f"unexplained; try {case.advice(remedies.PREDICT_MORE)}"
+            f"unexplained{', noise aside' if noise else ''}; try "
+            f"{case.advice(remedies.PREDICT_MORE)}"
         )
     if (share := _late(case.column("runaway_share"))) > 0.2:
         yield (

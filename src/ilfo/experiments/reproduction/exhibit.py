@@ -7,14 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ilfo.experiments.cell import Cell
-from ilfo.experiments.results import (
-    STALE,
-    best_by_reward,
-    changed,
-    other_demonstrations,
-    read_results,
-)
+from ilfo.experiments.results import best_by_reward, read_results
 from ilfo.experiments.runner import result_file
+from ilfo.experiments.stale import STALE, changed, other_demonstrations
 
 EARLIER = "tuned"
 """Folder in `results/` of results with earlier settings."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ilfo.experiments.reproduction.exhibit import Measured, without_results
-from ilfo.experiments.results import STALE, changed
+from ilfo.experiments.stale import STALE, changed
 from ilfo.storage.provenance import commit
 
 SHORT = 7
