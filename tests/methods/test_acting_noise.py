@@ -9,6 +9,7 @@ from ilfo.methods.acting_noise import ActingNoise
 from ilfo.methods.inference import Inference
 from ilfo.methods.mobile import MobILE
 from ilfo.runs.spec import apply_changes
+from ilfo.storage.renamed import up_to_date
 from tests.helpers.agents import HORIZON, STEP, small_agent
 from tests.helpers.environments import Slide, slides_to_the_middle
 from tests.methods.test_inference import SETTINGS
@@ -95,6 +96,18 @@ def test_the_whole_noise_acts_where_nothing_else_is_to_be_tried(cache_home):
         agent, watch = sliding(*changes, iterations=2)
         assert agent.state.inference.noise is None
         assert watch.factors == [None, None]
+
+
+def test_the_factor_is_applied_as_often_as_may_be():
+    assert Inference().factors == (1, 0.5)
+    assert Inference(quieter=0.3, quieter_times=2).factors == pytest.approx((1, 0.3, 0.09))
+    with pytest.raises(ValueError, match="quieter_times"):
+        Inference(quieter_times=0)
+
+
+def test_agents_of_before_that_was_a_setting_had_two():
+    old = {"type": "Inference", "quieter": 0.5}
+    assert up_to_date(old)["quieter_times"] == 2
 
 
 @pytest.mark.parametrize("quieter", [0.0, -0.5, 1.5])

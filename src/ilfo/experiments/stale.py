@@ -19,6 +19,7 @@ _ABSENT = object()
 BOX_ONLY = {
     "inference.noise_prior",
     "inference.quieter",
+    "inference.quieter_times",
     "policy.log_std_max",
     "policy.log_std_min",
     "policy.state_noise",

@@ -111,15 +111,17 @@ class Inference(eqx.Module):
     """Demonstrated steps that the untrained policy's noise counts for where noise is fitted to
     inferred actions; 0 for none. Box actions only."""
     quieter: float = 0.5
-    """Factor of the noise that policy and clone act with, once or twice, where the world says that
-    they are nearer with it; 1 for none. For Box actions and `policy.state_noise`."""
+    """Factor of the noise that policy and clone act with where the world says that they are nearer
+    with it; 1 for none. For Box actions and `policy.state_noise`."""
+    quieter_times: int = 1
+    """How often that factor may be applied."""
     witness: bool = True
     """Weigh inferred actions by how much of their step the forward model explains; otherwise all
     alike."""
 
     def __post_init__(self):
         require_at_least(self, 0, "pull", "explore", "noise_prior")
-        require_at_least(self, 1, "few")
+        require_at_least(self, 1, "few", "quieter_times")
         require_share(self, "least_pull")
         if not 0 < self.quieter <= 1:
             raise ValueError(
@@ -148,7 +150,7 @@ class Inference(eqx.Module):
     @property
     def factors(self) -> tuple[float, ...]:
         """Of the noise in acting, the whole noise first."""
-        return (1.0, self.quieter, self.quieter**2)
+        return tuple(self.quieter**times for times in range(self.quieter_times + 1))
 
     def varies_noise(self, policy: AbstractPolicy) -> bool:
         """Whether more than one factor can be tried."""
