@@ -21,7 +21,7 @@ from ilfo.cli.tasks import expert_rows
 from ilfo.common.statistics import interval, on_grid
 from ilfo.common.text_tables import as_markdown
 from ilfo.environments.stock import load, recorded_environments
-from ilfo.environments.tasks import TASKS
+from ilfo.environments.tasks import TASKS, find_task
 from ilfo.experiments.cell import Cell
 from ilfo.experiments.conditions import SWEEP, condition_rows
 from ilfo.experiments.diagnostics import part_rows
@@ -33,6 +33,7 @@ from ilfo.experiments.scores import sweep_rows
 from ilfo.experiments.significance import against_bco, against_random
 from ilfo.experiments.stale import STALE, changed
 from ilfo.experiments.sweeps.exploration import FAMILIES
+from ilfo.experiments.sweeps.recordings import ON as RECORDED
 from ilfo.rollouts.scores import score
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -90,6 +91,17 @@ def sweep(name: str, prefix: str = "") -> None:
     """A row per cell whose name begins with the prefix."""
     cells = [cell for cell in find_sweep(name) if cell.name.startswith(prefix)]
     _print(_dense(sweep_rows(name, cells, RESULTS)), _stale(name, cells))
+
+
+def one_demonstration() -> None:
+    """What the single demonstrations of the sweep `recordings` score themselves."""
+    own = []
+    for name in RECORDED:
+        one = find_task(name).load(1)
+        assert one.returns is not None
+        value = score(one.returns[0], one.expert_return, one.random_return or 0.0)
+        own.append(f"{TITLES[name]} {value:.2f}")
+    print(f"\nThe one demonstration's own score: {', '.join(own)}.\n")
 
 
 def better_than_random() -> None:
