@@ -118,9 +118,12 @@ class Buffer(eqx.Module):
         first = jnp.arange(ring.capacity)
         whole = ring.valid & (going[first + length - 1] - going[first] == length - 1)
         reached = later(ring.items.next_state, length - 1)
-        empty = Ring.empty(jax.tree.map(lambda x: x[0], ring.items), ring.capacity)
-        long = empty.push(ring.items._replace(next_state=reached), whole)
-        return eqx.tree_at(lambda buffer: buffer.recent, self, long)
+        return self.keeping(ring.items._replace(next_state=reached), whole)
+
+    def keeping(self, items: Transition, keep: Bool[Array, " n"]) -> "Buffer":
+        """With those of the items as the recent transitions; as many items as there are slots."""
+        empty = Ring.empty(jax.tree.map(lambda x: x[0], items), self.recent.capacity)
+        return eqx.tree_at(lambda buffer: buffer.recent, self, empty.push(items, keep))
 
     @property
     def weight(self) -> Float[Array, " n"]:

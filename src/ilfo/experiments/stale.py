@@ -25,6 +25,8 @@ BOX_ONLY = {
     "policy.state_noise",
 }
 """Settings that say nothing where actions are discrete."""
+SPARSE_ONLY = {"inference.held"}
+"""Settings that say nothing where demonstrations hold every state."""
 NOISE = "dynamics.stochastic"
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
@@ -39,12 +41,15 @@ def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
     """Names of settings in which the cell differs from any of its results, including the budget and
     the number of demonstrations. A setting that is missing in a result counts unless it is None
     now, since it is unknown which value it stood for. Where actions are discrete, settings for Box
-    actions do not count; nor does it count where there is no noise whether a model without noise
-    was asked for or follows from data."""
+    actions do not count, and where demonstrations hold every state those for sparse ones; nor does
+    it count where there is no noise whether a model without noise was asked for or follows from
+    data."""
     now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
     before = [up_to_date(record["settings"]) for record in records]
     names = {name for settings in before for name in _differing(settings, now, "")}
     place = (cell.spec.environment(), cell.spec.horizon)
+    if names & SPARSE_ONLY and _every(cell) == 1:
+        names -= SPARSE_ONLY
     if names & BOX_ONLY and _acts_discretely(*place):
         names -= BOX_ONLY
     asked = NOISE in names and any(_asks_for_noise(settings) for settings in (now, *before))
@@ -60,6 +65,14 @@ def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
 def _asks_for_noise(settings: dict[str, Any]) -> bool:
     part, name = NOISE.split(".")
     return settings[part].get(name) is True
+
+
+@cache
+def _every(cell: Cell) -> int | None:
+    """Control steps between two demonstrated states; None if only a file knows it."""
+    if cell.spec.every is not None or cell.spec.demos is not None:
+        return cell.spec.every
+    return 1 if cell.record is None else cell.record().every
 
 
 @cache

@@ -5,7 +5,8 @@ and infers an action â for every demonstrated step; a clone is a policy fitted 
 Single fits differ a lot in what their policies do in the end, so the clone is a mean of their
 weights over iterations, in which old fits fade (polynomial-decay averaging, Shamir & Zhang, 2013).
 Where demonstrated states are k control steps apart, the inverse model is q(a|s, s') for states k
-steps apart, and the action is the first of the k. Two uses:
+steps apart, and the action is the first of the k; `ilfo.methods.held_actions` has a second reading
+for that case. Two uses:
 
     start  the planner begins an iteration with the clone instead of its own policy
     pull   each planner step minimises  surrogate + β · mean of trust · (-log π(â|s))
@@ -54,7 +55,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ilfo.agents.selection import Pooled
 from ilfo.common.buffer import Buffer
 from ilfo.common.fitting import Adam, Passes
-from ilfo.common.pytrees import between
+from ilfo.common.pytrees import between, where
 from ilfo.common.spaces import ActionSpace
 from ilfo.common.types import DemonstratedSteps, Log, Normaliser
 from ilfo.common.validation import require_at_least, require_share
@@ -65,7 +66,7 @@ from ilfo.methods.acting_noise import ActingNoise
 from ilfo.planners.pull import Pull
 from ilfo.policies.base import AbstractPolicy
 from ilfo.policies.cloning import Cloning
-from ilfo.policies.mlp import MLPPolicy, StateNoiseMLP
+from ilfo.policies.mlp import MLPPolicy, StateNoiseMLP, with_noise
 
 RECENT = 3
 """The clone is a mean over iterations: the t-th fit counts for (RECENT + 1)/(RECENT + t) of it."""
@@ -115,6 +116,9 @@ class Inference(eqx.Module):
     with it; 1 for none. For Box actions and `policy.state_noise`."""
     quieter_times: int = 1
     """How often that factor may be applied."""
+    held: bool = True
+    """Where demonstrated states are several control steps apart, also infer which action, held for
+    as long, leads from one to the next, if a clone of that comes nearer to them in the model."""
     witness: bool = True
     """Weigh inferred actions by how much of their step the forward model explains; otherwise all
     alike."""
@@ -130,11 +134,21 @@ class Inference(eqx.Module):
             )
 
     def init(
-        self, policy: AbstractPolicy, state_dim: int, actions: ActionSpace, *, key: Array
+        self,
+        policy: AbstractPolicy,
+        state_dim: int,
+        actions: ActionSpace,
+        every: int = 1,
+        *,
+        key: Array,
     ) -> "InferenceState":
-        """Before anything is known; `policy` is the untrained one."""
+        """Before anything is known; `policy` is the untrained one, and demonstrated states are
+        `every` control steps apart."""
         inverse = self.inverse.init(state_dim, actions, key=key)
         optimiser, none = self.cloning.init(policy), jnp.zeros((), jnp.int32)
+        held = None
+        if every > 1 and self.held:
+            held = self.init(policy, state_dim, actions, key=jax.random.fold_in(key, 1))
         return InferenceState(
             inverse,
             explorer=policy,
@@ -145,6 +159,8 @@ class Inference(eqx.Module):
             belief=jnp.ones(()),
             untrained=jnp.array(jnp.inf),
             noise=ActingNoise.untried(len(self.factors)) if self.varies_noise(policy) else None,
+            held=held,
+            holds=None if held is None else jnp.zeros((), bool),
         )
 
     @property
@@ -212,7 +228,7 @@ class InferenceState(eqx.Module):
     explorer: AbstractPolicy
     """The untrained policy."""
     clone: AbstractPolicy
-    """The mean over the fits, which acts."""
+    """The mean over the fits."""
     fitted: AbstractPolicy
     """The last fit, from which the next one goes on."""
     optimiser: Any
@@ -223,6 +239,22 @@ class InferenceState(eqx.Module):
     """Distance of the untrained policy from the expert; infinite if it has not acted."""
     noise: ActingNoise | None = None
     """How much of its noise acts; None if it is always all of it."""
+    held: "InferenceState | None" = None
+    """The second reading, of which only the models and the clone matter; None if there is none."""
+    holds: Bool[Array, ""] | None = None
+    """Whether its clone acts."""
+
+    @property
+    def acting(self) -> AbstractPolicy:
+        """The clone that acts."""
+        if self.held is None or self.holds is None:
+            return self.clone
+        return where(self.holds, self.held.clone, self.clone)
+
+    def with_noise(self, factor: Float[Array, ""]) -> "InferenceState":
+        """With clones that act with this factor of their noise."""
+        held = None if self.held is None else self.held.with_noise(factor)
+        return replace(self, clone=with_noise(self.clone, factor), held=held)
 
 
 class Verdict(NamedTuple):

@@ -16,6 +16,7 @@ from ilfo.agents.problem import Problem
 from ilfo.agents.selection import Choice
 from ilfo.common.pytrees import where
 from ilfo.common.types import Expert, Log
+from ilfo.methods.held_actions import read_again
 from ilfo.methods.inference import Inferred, explained, verdict
 from ilfo.methods.measuring import exploring, imagined_mean
 from ilfo.methods.mobile_settings import MobILESettings
@@ -45,6 +46,19 @@ def infer(
     seen = state.buffer.spans(problem.every) if sparse else state.buffer
     scatter = spec.scatter(settings.policy, expert.steps)
     inference, actions, log = spec.fit(state.inference, seen, expert.steps, scatter, key=key)
+    if inference.held is not None:
+        inference, actions, read = read_again(
+            spec,
+            problem,
+            state.dynamics.model,
+            state.buffer,
+            inference,
+            actions,
+            expert.steps,
+            scatter,
+            key=jax.random.fold_in(key, 2),
+        )
+        log |= read
     trust = jnp.ones(expert.steps.before.shape[0])
     if spec.witness and not sparse:  # the model explains one step
         trust = explained(state.dynamics.model, state.buffer, expert.steps, actions)
@@ -56,12 +70,12 @@ def infer(
     inference = replace(inference, belief=belief, untrained=untrained_mmd)
     strength = spec.strength(belief, expert.floor.demonstrations)
     # nothing that could be returned has acted yet: take the newest
-    newest = Choice.unmeasured(inference.clone, state.iteration + 1)
+    newest = Choice.unmeasured(inference.acting, state.iteration + 1)
     state = eqx.tree_at(
         lambda s: (s.planner.policy, s.pools, s.chosen, s.inference),
         state,
         (
-            where(starts, inference.clone, state.policy),
+            where(starts, inference.acting, state.policy),
             (where(starts, clone_pooled, pooled), clone_pooled),
             where(untrained, newest, state.chosen),
             inference,
@@ -97,7 +111,7 @@ def choose_noise(
     )
 
     def squared(factor: Float[Array, ""]) -> Float[Array, ""]:
-        clone = with_noise(inference.clone, factor)
+        clone = with_noise(inference.acting, factor)
         rollout = world.imagine(clone, problem.actions, starts, problem.horizon, key=imagine_key)
         mean = imagined_mean(settings.discriminator, state.discriminator, rollout, judged)[1]
         return state.discriminator.distance(mean, expert.mean_features) ** 2
@@ -109,7 +123,7 @@ def choose_noise(
     noise = noise.next(jax.lax.map(squared, factors), floor)
     factor = factors[noise.index]
     return eqx.tree_at(
-        lambda s: (s.planner.policy, s.inference.clone, s.inference.noise),
+        lambda s: (s.planner.policy, s.inference),
         state,
-        (with_noise(state.policy, factor), with_noise(inference.clone, factor), noise),
+        (with_noise(state.policy, factor), replace(inference, noise=noise).with_noise(factor)),
     ), factor

@@ -123,7 +123,7 @@ def judge_policies(
     before, mmd = (state.chosen, state.kept), distances[0]
     best, joined = offer(before, state.policy, 0), pools
     if state.inference is not None:
-        clone, clone_mmd = state.inference.clone, distances[1]
+        clone, clone_mmd = state.inference.acting, distances[1]
         # a tie goes to what is offered last, so that is the nearer one
         policy_last = offer(offer(before, clone, 1), state.policy, 0)
         best = where(clone_mmd < mmd, offer(best, clone, 1), policy_last)

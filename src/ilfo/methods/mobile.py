@@ -103,7 +103,9 @@ def init(
     if settings.inference is not None:
         if settings.inference.varies_noise(policy):
             policy = with_noise(policy, 1.0)
-        inference = settings.inference.init(policy, dim, actions, key=keys["inference"])
+        inference = settings.inference.init(
+            policy, dim, actions, problem.every, key=keys["inference"]
+        )
         pools = 2 * pools
     return TrainState(
         planner=settings.planner.init(policy, dim, normaliser, key=keys["planner"]),
@@ -193,7 +195,8 @@ def interact(agent: Agent) -> Rollout:
     if exploring(settings, agent.problem, agent.iteration):
         return collect_rollout(agent, [(state.inference.explorer, settings.streams)])
     own = own_streams(settings)
-    sharing = [(state.policy, own), (state.inference.clone, settings.streams - own)]
+    clone = eqx.filter_vmap(lambda inference: inference.acting)(state.inference)
+    sharing = [(state.policy, own), (clone, settings.streams - own)]
     return collect_rollout(agent, sharing)
 
 
@@ -241,6 +244,7 @@ class MobILE(Agent):
             "fell_back",
             "clone_mmd",
             "trust",
+            "held",
             "pull",
             "clone_starts",
             "acting_noise",

@@ -40,7 +40,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "paired": False,
     },
     "EnsembleDynamics": {"scaled": False},
-    "Inference": {"noise_prior": 0, "few": 1, "quieter": 1.0, "quieter_times": 2},
+    "Inference": {"noise_prior": 0, "few": 1, "quieter": 1.0, "quieter_times": 2, "held": False},
     "Problem": {"every": 1},
     "MMD": {"scales": 1, "ridge": None},
     "Passes": {"averaged": False},
