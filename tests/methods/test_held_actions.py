@@ -1,11 +1,10 @@
 """Recordings of every k-th state, read as if actions had been held: by hand, and in MobILE."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ilfo.agents.seeds import one_seed
 from ilfo.common.buffer import Buffer
 from ilfo.common.spaces import BoxActions
 from ilfo.common.types import DemonstratedSteps, Transition
@@ -81,9 +80,9 @@ def test_the_clone_that_comes_nearer_acts(cache_home):
     agent.learn(3 * STEP)
     state = agent.state.inference
     for index in range(2):
-        one = jax.tree.map(lambda x, i=index: x[i] if eqx.is_array(x) else x, state)
+        one, acts = one_seed(state, index), one_seed(state.acting_by_seed, index)
         nearer = one.held.clone if bool(one.holds) else one.clone
-        assert bits(one.acting) == bits(nearer)
+        assert bits(one.acting) == bits(acts) == bits(nearer)
     assert bits(state.held.clone) != bits(state.clone)
 
 

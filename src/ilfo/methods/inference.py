@@ -251,6 +251,13 @@ class InferenceState(eqx.Module):
             return self.clone
         return where(self.holds, self.held.clone, self.clone)
 
+    @property
+    def acting_by_seed(self) -> AbstractPolicy:
+        """The clones that act, if every array here has a leading axis for the seeds."""
+        if self.held is None:
+            return self.clone
+        return eqx.filter_vmap(lambda state: state.acting)(self)
+
     def with_noise(self, factor: Float[Array, ""]) -> "InferenceState":
         """With clones that act with this factor of their noise."""
         held = None if self.held is None else self.held.with_noise(factor)

@@ -195,8 +195,7 @@ def interact(agent: Agent) -> Rollout:
     if exploring(settings, agent.problem, agent.iteration):
         return collect_rollout(agent, [(state.inference.explorer, settings.streams)])
     own = own_streams(settings)
-    clone = eqx.filter_vmap(lambda inference: inference.acting)(state.inference)
-    sharing = [(state.policy, own), (clone, settings.streams - own)]
+    sharing = [(state.policy, own), (state.inference.acting_by_seed, settings.streams - own)]
     return collect_rollout(agent, sharing)
 
 
