@@ -219,6 +219,18 @@ def test_a_distance_is_shown_beside_the_untrained_one() -> None:
     assert "MMD to expert 0.5 (untrained 0.9)  floor 0.02" in second
 
 
+def test_what_the_untrained_policy_had_while_it_acted_on_purpose_is_a_mean() -> None:
+    file = io.StringIO()
+    progress, agent = Progress(Console(file=file, width=200)), Learning()
+    agent.exploring_iterations = 2
+    progress.on_start(agent)
+    for iteration, mmd in ((1, 0.7), (2, 0.9), (3, 0.5)):
+        progress.on_iteration(agent, LOG | {"iteration": iteration, "mmd": mmd})
+    *_, second, third = file.getvalue().splitlines()
+    assert "MMD to expert 0.9  " in second
+    assert "MMD to expert 0.5 (untrained 0.8)" in third
+
+
 def test_the_floor_of_one_recording_is_unknown() -> None:
     assert "MMD to expert 0.5  floor unknown" in show(LOG | {"mmd_floor": 0.0})
 

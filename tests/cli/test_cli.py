@@ -241,9 +241,13 @@ def test_evaluating(finished_run, capsys):
     before = {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()}
     main(["evaluate", str(finished_run), "--episodes", "3"])
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    numbers = {row[1]: (float(row[3]), float(row[5])) for row in rows if len(row) == 7}
+    numbers = {row[1]: [float(row[i]) for i in (3, 5, 7)] for row in rows if len(row) == 9}
     assert set(numbers) == {"0", "1", "2"}
-    assert all(1 <= value <= HORIZON for pair in numbers.values() for value in pair)
+    expert = demonstrations().expert_return
+    for greedy, reached, stochastic in numbers.values():
+        assert 1 <= greedy <= HORIZON
+        assert 1 <= stochastic <= HORIZON
+        assert reached == pytest.approx(greedy / expert, abs=0.006)
     assert {path.name: path.stat().st_mtime_ns for path in finished_run.iterdir()} == before
 
 

@@ -45,7 +45,7 @@ class Progress(Callback):
     def _forget(self) -> None:
         """What was shown of the last training."""
         self._first: Mapping[str, Any] | None = None
-        self._untrained: float | None = None
+        self._untrained: list[float] = []  # distances, one for each iteration in which it acted
         self._exploring = 0
         self._shown: tuple[Mapping[str, Any], str, str] = ({}, "", "left -")
 
@@ -63,7 +63,12 @@ class Progress(Callback):
             self._line(_intention(agent))
         known = agent.history  # also of iterations before a resume
         if "mmd" in known and known["iteration"][0] == 1:
-            self._untrained = float(np.mean(known["mmd"][0]))
+            self._untrained = [float(np.mean(mmd)) for mmd in known["mmd"][: self._acting]]
+
+    @property
+    def _acting(self) -> int:
+        """Iterations in which the untrained policy acts."""
+        return max(self._exploring, 1)
 
     def begin(self) -> None:
         """Show something from now on; training does it by itself."""
@@ -100,8 +105,9 @@ class Progress(Callback):
         since = self._since(agent, log)
         self._doing, self._learned = None, True
         values, pace = self._values(agent.method.shown, log), _pace(since, log)
-        if log.get("iteration") == 1:
-            self._untrained = _mean(log, "mmd")
+        distance = _mean(log, "mmd")
+        if distance is not None and (log.get("iteration") or np.inf) <= self._acting:
+            self._untrained.append(distance)
         self._shown = (dict(log), values, pace)
         if self._live is not None:
             self._live.refresh()
@@ -154,8 +160,9 @@ class Progress(Callback):
         }
         if "mmd_floor" in values and _mean(log, "mmd_floor") == 0:  # of one recording
             values["mmd_floor"] = f"{shown['mmd_floor']} unknown"
-        if "mmd" in values and self._untrained is not None:
-            values["mmd"] += f" (untrained {_short(self._untrained)})"
+        learned = (log.get("iteration") or np.inf) > self._acting
+        if "mmd" in values and self._untrained and learned:
+            values["mmd"] += f" (untrained {_short(float(np.mean(self._untrained)))})"
         if (log.get("iteration") or np.inf) <= self._exploring:
             number = f"{_whole(log, 'iteration')} of {self._exploring}"
             values["exploring"] = f"(untrained policy acted, on purpose: {number})"

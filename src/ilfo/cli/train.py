@@ -26,6 +26,7 @@ from ilfo.rollouts.beside_expert import Recording, film_beside_expert, first_rec
 from ilfo.rollouts.episodes import mean_return
 from ilfo.rollouts.film_files import check_film
 from ilfo.rollouts.model_error import prediction_errors
+from ilfo.rollouts.scores import score
 from ilfo.rollouts.video import NoPictureError, check_rendering, film
 from ilfo.runs import machine
 from ilfo.runs.checks import changes, warning_of
@@ -222,7 +223,11 @@ class Evaluate:
         if self.model:
             self._print_model_error(agent)
             return
-        table = Table("seed", "greedy return", "stochastic return", title=str(self.run_directory))
+        columns = ("seed", "greedy return", "greedy score", "stochastic return")
+        table = Table(*columns, title=str(self.run_directory))
+        run = RunDirectory.open(self.run_directory)
+        expert, summary = expert_return_of(run), run.read_summary() or {}
+        chance = summary.get("random_return")
         for index, seed in enumerate(agent.seeds):
             means = [
                 mean_return(
@@ -235,8 +240,10 @@ class Evaluate:
                 )
                 for greedy in (True, False)
             ]
-            table.add_row(str(seed), *(f"{mean:.1f}" for mean in means))
-        expert = expert_return_of(RunDirectory.open(self.run_directory))
+            greedy, stochastic = means
+            reached = None if chance is None else score(greedy, expert, chance)
+            shown = "" if reached is None else f"{reached:.2f}"
+            table.add_row(str(seed), f"{greedy:.1f}", shown, f"{stochastic:.1f}")
         if expert is not None:
             table.caption = f"expert {expert:.1f}"
         console.print(table)

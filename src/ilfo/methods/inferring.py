@@ -81,7 +81,9 @@ def infer(
             inference,
         ),
     )
-    log |= {"trust": trust.mean(), "pull": strength, "clone_starts": starts.astype(jnp.float32)}
+    log |= {"pull": strength, "clone_starts": starts.astype(jnp.float32)}
+    if not sparse:
+        log |= {"trust": trust.mean()}
     if inference.noise is not None:
         state, factor = choose_noise(settings, problem, state, expert, world, real, key=key)
         log |= {"acting_noise": factor}
