@@ -293,6 +293,18 @@ def test_what_only_a_report_reads_of_the_summary_is_checked(change, tmp_path, mo
         run_report.run_sections(read_run(path), film=False)
 
 
+def test_the_rate_of_sparse_recordings_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_report, "as_svg", lambda _: "")
+    path = tmp_path / "run"
+    shutil.copytree(RECORDED / "mobile", path)
+    page = lambda: "".join(run_report.run_sections(read_run(path), film=False))
+    assert "rate of the recordings" not in page()
+    config = json.loads((path / "config.json").read_text())
+    config["problem"] = config.get("problem", {}) | {"every": 3}
+    (path / "config.json").write_text(json.dumps(config))
+    assert "one state every 3 control steps" in page()
+
+
 @pytest.mark.parametrize("expert", ["x", True, [], 10**400])
 def test_an_expert_return_that_is_no_number_is_named(expert, tmp_path):
     path = run(tmp_path, "run")

@@ -94,6 +94,9 @@ def _asked(record: RunRecord) -> Iterator[str]:
             known = record.summary["demonstrations"]
             held = f"{known['trajectories']} with {known['states']} states"
         facts.insert(3, ("trajectories", held))
+    every = config.get("problem", {}).get("every", 1)
+    if every > 1:
+        facts.insert(-2, ("rate of the recordings", f"one state every {every} control steps"))
     yield html.facts(facts)
     yield html.paragraph("The command that makes it again:")
     yield html.code(command_of(spec))
