@@ -29,7 +29,7 @@ FIRST = GOOD | {"mmd": 1.0, "imagined_mmd": 1.0}
 DISCRETE = {"type": "DiscreteActions", "count": 2}
 BOX = {"type": "BoxActions", "low": [-1, -1, -1], "high": [1, 1, 1]}
 MOBILE = {
-    "dynamics": {"width": 200, "plan": {"passes": 4}, "stochastic": False},
+    "dynamics": {"width": 200, "plan": {"passes": 4}, "stochastic": None},
     "planner": {"kl": 0.02},
     "inference": {"explore": 80, "pull": 1.0},
     "floor": True,
@@ -135,6 +135,9 @@ def test_noise_of_the_environment_is_no_fault_of_the_model():
     assert "the model predicts little" not in found(GOOD | {"model_loss": 0.6, "model_noise": 0.5})
     text = found(GOOD | {"model_loss": 0.9, "model_noise": 0.5})
     assert "leaves 40% of the changes of state unexplained, noise aside" in text
+    asked = MOBILE | {"dynamics": {"stochastic": True}}
+    text = found(GOOD | {"model_loss": 0.6, "model_noise": 0.59}, settings=asked)
+    assert "leaves 60% of the changes of state unexplained; try" in text
 
 
 @pytest.mark.parametrize(

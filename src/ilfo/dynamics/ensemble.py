@@ -27,10 +27,11 @@ from ilfo.dynamics.base import AbstractDynamics, AbstractModel
 
 NOISY = 20.0
 """Squared prediction errors, relative to what they would be if those of the members were
-independent, above which they are noise of the environment. Members that are fitted alike miss noise
-by all of it; what is only not fitted well they miss each in a way of its own."""
+independent, above which they are taken for noise of the environment. Members that are fitted alike
+miss noise by all of it, and most of what is not fitted well each in its own way. Where the true
+dynamics jump, as at a wall, they can miss alike without noise."""
 NEGLIGIBLE = 0.05
-"""Share of the squared changes of state below which noise is not worth telling."""
+"""Share of the variance of changes of state below which noise is not worth telling."""
 
 
 class Ensemble(AbstractModel):
@@ -104,8 +105,8 @@ class EnsembleDynamics(AbstractDynamics):
     """Continue from the weights of the last fit; otherwise start every fit from random weights."""
     stochastic: bool | None = None
     """Add Gaussian noise to predictions, with the standard deviation of the prediction errors on
-    the replay buffer. None for the dimensions in which these are too large to come from the fit;
-    that takes two members."""
+    the replay buffer. None adds it only in dimensions where these are too large to come from the
+    fit, which takes two members."""
     scaled: bool = True
     """Measure disagreement in units of a step, dimension by dimension; otherwise in the state's own
     units, where the dimension that changes most decides alone."""

@@ -9,7 +9,6 @@ import gymnasium as gym
 
 from ilfo.agents.registry import FUNCTIONS
 from ilfo.environments.factory import factory
-from ilfo.environments.randomness import is_noisy
 from ilfo.environments.tasks import find_task
 from ilfo.experiments.cell import Cell
 from ilfo.storage import config
@@ -28,6 +27,15 @@ BOX_ONLY = {
 SPARSE_ONLY = {"inference.held"}
 """Settings that say nothing where demonstrations hold every state."""
 NOISE = "dynamics.stochastic"
+NOISELESS = {
+    "CartPole-v1",
+    "ilfo/Reacher-v0",
+    "ilfo/Swimmer-v0",
+    "ilfo/Hopper-v0",
+    "ilfo/Walker2d-v0",
+}
+"""Environments in which the default's rule found no noise in any iteration, so that it does what a
+model without noise does (docs/research-log.md)."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
 
@@ -42,19 +50,17 @@ def changed(cell: Cell, records: Sequence[dict[str, Any]]) -> set[str]:
     the number of demonstrations. A setting that is missing in a result counts unless it is None
     now, since it is unknown which value it stood for. Where actions are discrete, settings for Box
     actions do not count, and where demonstrations hold every state those for sparse ones; nor does
-    it count where there is no noise whether a model without noise was asked for or follows from
-    data."""
+    it count whether a model without noise was asked for or follows from data, where it does."""
     now = json.loads(json.dumps(config.to_dict(cell.spec.settings(), FUNCTIONS)))
     before = [up_to_date(record["settings"]) for record in records]
     names = {name for settings in before for name in _differing(settings, now, "")}
-    place = (cell.spec.environment(), cell.spec.horizon)
     if names & SPARSE_ONLY and _every(cell) == 1:
         names -= SPARSE_ONLY
-    if names & BOX_ONLY and _acts_discretely(*place):
+    if names & BOX_ONLY and _acts_discretely(cell.spec.environment(), cell.spec.horizon):
         names -= BOX_ONLY
     asked = NOISE in names and any(_asks_for_noise(settings) for settings in (now, *before))
-    if NOISE in names and not asked and not _is_noisy(*place):
-        names.remove(NOISE)
+    if cell.spec.environment() in NOISELESS and not asked:
+        names.discard(NOISE)
     if any(_other_budget(cell, record) for record in records):
         names.add("total_timesteps")
     if any(other_demonstrations(cell, record) for record in records):
@@ -78,11 +84,6 @@ def _every(cell: Cell) -> int | None:
 @cache
 def _acts_discretely(environment: str, horizon: int | None) -> bool:
     return not isinstance(factory(environment, horizon).action_space, gym.spaces.Box)
-
-
-@cache
-def _is_noisy(environment: str, horizon: int | None) -> bool:
-    return is_noisy(factory(environment, horizon).make())
 
 
 def _other_budget(cell: Cell, result: dict[str, Any]) -> bool:

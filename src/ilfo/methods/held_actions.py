@@ -3,11 +3,11 @@
 This is ours, not the paper's.
 
 The first reading is an inverse model q(a|s, s') for the agent's own states k steps apart, where a
-is the first of the k actions. The other k - 1 are noise to it. After random actions that noise can
-leave nothing of the first, and a clone of what is inferred then does not lead to where it could be
-learned better. The second reading takes states that the forward model reaches from the agent's own
-if their action is held for k steps. It knows something from the beginning, but is wrong where an
-expert changes its action from step to step.
+is the first of the k actions. After random actions it can be all wrong, and a clone of what is
+inferred then does not lead to where it could be learned better. The second reading takes states
+that the forward model reaches from the agent's own if their action is held for k steps. It knows
+something from the beginning, but is wrong where an expert changes its action from step to step
+(docs/research-log.md, 'Every fourth state').
 
 Each reading has a clone of its own. The one whose greedy actions lead nearer to the demonstrated
 states, from each to the next, in k steps of the forward model, acts, and its actions pull.
@@ -27,6 +27,7 @@ from ilfo.common.types import DemonstratedSteps, Log
 from ilfo.dynamics.base import AbstractModel
 from ilfo.methods.inference import Inference, InferenceState
 from ilfo.policies.base import AbstractPolicy
+from ilfo.rollouts.imagine import World
 
 COMPARED = 1_024
 """Demonstrated states from which the clones are compared."""
@@ -38,7 +39,7 @@ the mean squared change between two of them."""
 def read_again(
     spec: Inference,
     problem: Problem,
-    model: AbstractModel,
+    world: World,
     buffer: Buffer,
     state: InferenceState,
     actions: Array,
@@ -50,10 +51,10 @@ def read_again(
     """The state of inference with the second reading and which of the two acts, and the actions of
     that one; `actions` are those of the first."""
     assert state.held is not None
-    seen = holding(model, buffer, problem.every)
+    seen = holding(world, buffer, problem.every)
     held, held_actions, _ = spec.fit(state.held, seen, steps, scatter, key=key)
     first, second = (
-        missed(model, problem.actions, clone, steps, problem.every)
+        missed(world.model, problem.actions, clone, steps, problem.every)
         for clone in (state.clone, held.clone)
     )
     holds = second < first
@@ -61,17 +62,18 @@ def read_again(
     return state, where(holds, held_actions, actions), {"held": holds.astype(jnp.float32)}
 
 
-def holding(model: AbstractModel, buffer: Buffer, length: int) -> Buffer:
+def holding(world: World, buffer: Buffer, length: int) -> Buffer:
     """With the state that each recent transition would lead to if its action were held for `length`
-    steps, by the model; without those that end an episode."""
+    steps, by the model; without those that end an episode, or lead to where the model is not
+    trusted."""
     seen = buffer.recent.items
 
     def reached(state: Array, action: Array) -> Array:
-        again = lambda state, _: (model.mean(state, action), None)
+        again = lambda state, _: (world.model.mean(state, action), None)
         return jax.lax.scan(again, state, None, length=length - 1)[0]
 
     later = jax.vmap(reached)(seen.next_state, seen.action)
-    keep = buffer.recent.valid & ~seen.terminal & jnp.isfinite(later).all(-1)
+    keep = buffer.recent.valid & ~seen.terminal & jax.vmap(world.trusts)(later)
     return buffer.keeping(seen._replace(next_state=later), keep)
 
 

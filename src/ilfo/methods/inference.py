@@ -113,12 +113,13 @@ class Inference(eqx.Module):
     inferred actions; 0 for none. Box actions only."""
     quieter: float = 0.5
     """Factor of the noise that policy and clone act with where the world says that they are nearer
-    with it; 1 for none. For Box actions and `policy.state_noise`."""
+    with it; 1 for always all of it. For Box actions and `policy.state_noise`."""
     quieter_times: int = 1
     """How often that factor may be applied."""
     held: bool = True
     """Where demonstrated states are several control steps apart, also infer which action, held for
-    as long, leads from one to the next, if a clone of that comes nearer to them in the model."""
+    as long, leads from one to the next; of the two clones the one acts that comes nearer to them in
+    the model."""
     witness: bool = True
     """Weigh inferred actions by how much of their step the forward model explains; otherwise all
     alike."""

@@ -50,7 +50,7 @@ def infer(
         inference, actions, read = read_again(
             spec,
             problem,
-            state.dynamics.model,
+            world,
             state.buffer,
             inference,
             actions,

@@ -51,7 +51,7 @@ class World(eqx.Module):
                 noise, model_key = randomness
                 action = policy.distribution(state).sample(noise)
                 reached = hypothesis.sample(state, actions.execute(action), key=model_key)
-                inside = self._trusts(reached)
+                inside = self.trusts(reached)
                 reached = jnp.where(inside, reached, state)
                 return reached, (state, action, reached, inside)
 
@@ -79,7 +79,8 @@ class World(eqx.Module):
         runaway = ~inside & valid
         return Rollout(state, action, reached, terminal & valid, runaway, truncated, valid, elapsed)
 
-    def _trusts(self, state: Float[Array, " S"]) -> Bool[Array, ""]:
+    def trusts(self, state: Float[Array, " S"]) -> Bool[Array, ""]:
+        """Whether the model is trusted in a state."""
         return ((self.normaliser(state) ** 2).sum() <= self.radius**2) & jnp.isfinite(state).all()
 
     def bonuses(self, actions: ActionSpace, rollout: Rollout) -> Float[Array, "N T"]:

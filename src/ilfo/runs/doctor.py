@@ -252,7 +252,9 @@ def _causes(case: Case, *, above: bool) -> Iterator[str]:
             f"the model is too rosy: imagined distance {imagined:.3g}, real {mmd:.3g}; try "
             f"{case.advice(remedies.BETTER_MODEL, 4)}"
         )
-    noise = np.nan_to_num(_late(case.column("model_noise")))
+    # asked for, noise is all that the model leaves unexplained; by itself it adds what it knows
+    told = case.settings.get("dynamics", {}).get("stochastic") is None
+    noise = np.nan_to_num(_late(case.column("model_noise"))) if told else 0.0
     if (loss := _late(case.column("model_loss")) - noise) > 0.3:
         yield (
             f"the model predicts little: it leaves {min(loss, 1):.0%} of the changes of state "
