@@ -62,7 +62,9 @@ def _stop_again(missed: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(missed)
         return
     number = signal.SIGTERM if issubclass(missed.exc_type, Terminated) else signal.SIGINT
-    again = threading.Timer(AGAIN, signal.raise_signal, [number])
+    # to the main thread, which only that wakes: Python handles signals there
+    main = threading.main_thread().ident
+    again = threading.Timer(AGAIN, signal.pthread_kill, [main, number])
     again.daemon = True
     again.start()
 
