@@ -31,7 +31,6 @@ NOISELESS = {
     "CartPole-v1",
     "ilfo/Reacher-v0",
     "ilfo/Swimmer-v0",
-    "ilfo/Hopper-v0",
     "ilfo/Walker2d-v0",
 }
 """Environments in which the default's rule found no noise in any iteration, so that it does what a
