@@ -33,7 +33,7 @@ NOISELESS = {
     "ilfo/Swimmer-v0",
     "ilfo/Walker2d-v0",
 }
-"""Environments in which the default's rule found no noise in any iteration, so that it does what a
+"""Environments whose iterations so far had no noise by the default's rule, so that it does what a
 model without noise does (docs/research-log.md)."""
 STALE = "*"
 """Marks the name of a cell whose results were recorded with other settings than it has now."""
